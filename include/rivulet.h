@@ -1,0 +1,538 @@
+/*
+ * rivulet.h - an embeddable HTTP application server.
+ *
+ * The header is a staircase: the first step serves a page, each further step adds one idea.
+ *
+ *    1 hello              7 where a handler runs
+ *    2 what was asked    12 limits, counters, hooks
+ *    3 whole answers     14 testing handlers without a port
+ *    4 routes
+ *    5 bodies in
+ *    6 bodies out, streamed
+ *
+ * Rules that hold everywhere:
+ *  - One handle: the talk, one request and its response. Nouns read the request (`rv_header`),
+ *    verbs write the response (`rv_set_header`).
+ *  - Slices (`rv_bytes`) that a noun returns live until the handler returns, or until the talk is
+ *    answered, whichever comes first. A handler that answers later asks again, or copies.
+ *  - A talk belongs to its worker thread. Code on any other thread holds an `rv_handle` and
+ *    reaches the talk through `rv_resume`. The functions marked "any thread" are the only ones
+ *    that may be called from elsewhere.
+ *  - Functions that can fail return an `rv_error`: 0 is success, failures are negative.
+ *  - An option that is zero means the documented default.
+ *  - The library never exits, prints or raises SIGPIPE.
+ */
+#ifndef RIVULET_H
+#define RIVULET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RV_API __attribute__((visibility("default")))
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* A view of octets that somebody else owns. `ptr` NULL: absent. `len` 0 with `ptr` set: empty. */
+typedef struct rv_bytes {
+    const char *ptr;
+    size_t len;
+} rv_bytes;
+
+/* A view of a string literal. */
+#define RV_LIT(text) ((rv_bytes){"" text, sizeof(text) - 1})
+
+/* A view of a C string, without its terminator. NULL gives the absent view. */
+RV_API rv_bytes rv_str(const char *text);
+
+/* True when the view holds exactly the octets of the C string `text`. */
+RV_API bool rv_equals(rv_bytes bytes, const char *text);
+
+/* Outcomes that are no failures. */
+enum {
+    RV_OK = 0,      /* done; of a handler: the talk is answered */
+    RV_PENDING = 1, /* of a handler: the talk will be answered later */
+    RV_FULL = 2     /* taken, but wait for the drain before giving more */
+};
+
+/* Every failure: name, value, text. The enumeration and rv_strerror come from this one list. */
+#define RV_ERRORS(X)                                                                               \
+    X(RV_ENOMEM, -1, "out of memory")                                                              \
+    X(RV_EINVAL, -2, "invalid argument")                                                           \
+    X(RV_EGONE, -3, "the client has gone")                                                         \
+    X(RV_ESTATE, -4, "not allowed in this state")                                                  \
+    X(RV_ELIMIT, -5, "over a limit")                                                               \
+    X(RV_ETIMEOUT, -6, "timed out")                                                                \
+    X(RV_EADDR, -7, "bad address")                                                                 \
+    X(RV_EADDRINUSE, -8, "address already in use")                                                 \
+    X(RV_EPERM, -9, "permission denied")                                                           \
+    X(RV_EFILES, -10, "no file descriptors left")                                                  \
+    X(RV_EIO, -11, "input or output failed")                                                       \
+    X(RV_EBUSY, -12, "busy")                                                                       \
+    X(RV_ENOTFOUND, -13, "not found")                                                              \
+    X(RV_EPROTO, -14, "the peer broke the protocol")
+
+typedef int rv_error;
+enum {
+#define RV_ERROR_ENUM(name, value, text) name = (value),
+    RV_ERRORS(RV_ERROR_ENUM)
+#undef RV_ERROR_ENUM
+};
+
+/* The text of an error; never NULL, static. Any thread. */
+RV_API const char *rv_strerror(rv_error error);
+
+/* The version of the library, such as "0.1.0"; static. Any thread. */
+RV_API const char *rv_version(void);
+
+typedef struct rv_server rv_server; /* listeners, workers, apps */
+typedef struct rv_app rv_app;       /* a set of routes */
+typedef struct rv_talk rv_talk;     /* one request and its response */
+
+/*
+ * Answers a talk. Returns RV_OK when it has answered (a streamed response that was begun and not
+ * ended is ended), RV_PENDING when the talk will be answered later, or a negative rv_error: then
+ * the client gets a 500 if nothing was sent yet, a cut connection otherwise, and the on_error hook
+ * is told. Runs on the talk's worker thread and must not block, unless its route says RV_ON_POOL.
+ */
+typedef int (*rv_handler)(rv_talk *talk, void *ctx);
+
+/* ---- 12 limits and hooks (up here because the server's options hold them) --------------------- */
+
+#define RV_NO_LIMIT UINT64_MAX
+
+/*
+ * Every limit: name, default. Zero in the options means the default, RV_NO_LIMIT switches a limit
+ * off. What happens when one strikes, and which counter tells:
+ *
+ *  target_bytes_max            longest request target; beyond: 414 (target_too_long)
+ *  head_bytes_max              request line and fields together; beyond: 431 (head_too_large)
+ *  head_fields_max             number of fields; beyond: 431 (head_fields_too_many); at most 4096
+ *  body_bytes_max              a whole body, and a streamed one whose route sets a limit;
+ *                              beyond: 413 (body_too_large)
+ *  head_timeout_ms             from the first octet of a head (or the connect) to its end, overall;
+ *                              beyond: 408 (head_timeouts)
+ *  body_rate_min               octets per second that a request body must progress at ...
+ *  body_grace_ms               ... measured over windows of this length; below: 408 (body_too_slow)
+ *  write_stall_ms              longest time without progress of a response; beyond: the connection
+ *                              is cut (write_stalls)
+ *  idle_timeout_ms             longest silence between two requests; beyond: closed (idle_timeouts)
+ *  requests_per_connection_max then `Connection: close`; 0: unlimited (requests_per_connection_hits)
+ *  connections_max             of the whole server; 0: what the process may open, less a reserve;
+ *                              beyond: idle ones are recycled, new ones wait (connections_full)
+ *  pool_queue_max              talks waiting for a pool thread; beyond: 503 (pool_queue_full)
+ *  output_high_bytes           queued output of a talk from which rv_write answers RV_FULL
+ *  output_low_bytes            queued output under which on_drain is called
+ *  linger_ms                   how long a connection that was refused early is read and discarded,
+ *                              so that the answer reaches a client that is still sending
+ */
+#define RV_LIMITS(X)                                                                               \
+    X(target_bytes_max, 8192)                                                                      \
+    X(head_bytes_max, 32768)                                                                       \
+    X(head_fields_max, 100)                                                                        \
+    X(body_bytes_max, 1048576)                                                                     \
+    X(head_timeout_ms, 10000)                                                                      \
+    X(body_rate_min, 1024)                                                                         \
+    X(body_grace_ms, 5000)                                                                         \
+    X(write_stall_ms, 20000)                                                                       \
+    X(idle_timeout_ms, 20000)                                                                      \
+    X(requests_per_connection_max, 0)                                                              \
+    X(connections_max, 0)                                                                          \
+    X(pool_queue_max, 1024)                                                                        \
+    X(output_high_bytes, 262144)                                                                   \
+    X(output_low_bytes, 65536)                                                                     \
+    X(linger_ms, 30000)
+
+typedef struct rv_limits {
+#define RV_LIMIT_FIELD(name, value) uint64_t name;
+    RV_LIMITS(RV_LIMIT_FIELD)
+#undef RV_LIMIT_FIELD
+} rv_limits;
+
+/* What the library tells the program. Each is called on the thread where it happened. */
+typedef struct rv_hooks {
+    /* Something failed. `doing` says what the server was doing, such as "while reading the request
+       body"; `peer` is the client's address or "" ; `detail` may be empty. */
+    void (*on_error)(rv_server *server, rv_error error, const char *doing, const char *peer,
+                     const char *detail, void *ctx);
+    /* All listeners are open and the workers run. */
+    void (*on_start)(rv_server *server, void *ctx);
+    /* The workers have ended and the listeners are closed. */
+    void (*on_stop)(rv_server *server, void *ctx);
+    /* A line for the program's log, such as "accepting paused: no file descriptors left". */
+    void (*on_log)(rv_server *server, const char *line, void *ctx);
+    void *ctx;
+} rv_hooks;
+
+/* ---- 1 hello ---------------------------------------------------------------------------------- */
+
+typedef struct rv_server_options {
+    /* Where to listen; NULL: nowhere yet (see rv_listen, and rv_test_new). The forms are
+       "127.0.0.1:8080", "[::1]:8080", "localhost:8080", ":8080" or "*:8080" (every address, IPv4
+       and IPv6), "8080" (the same as "127.0.0.1:8080"), "unix:/path", "unix:@abstract", "fd:3" (an
+       open listening socket) and "inherited" (all that LISTEN_FDS passes on). Port 0 lets the
+       kernel choose; rv_server_address tells. */
+    const char *listen;
+    unsigned workers;      /* worker threads; 0: one for each CPU that the process may use */
+    unsigned backlog;      /* length asked for of each accept queue; 0: 4096 */
+    unsigned pool_threads; /* threads for handlers that block (RV_ON_POOL); 0: 8 */
+    uint64_t stop_grace_ms; /* how long running talks may take after a stop; 0: 5000 */
+    const char *server_name; /* the Server field; NULL: "rivulet"; "": no such field */
+    bool keep_signals;       /* true: rv_server_run leaves SIGTERM and SIGINT alone */
+    rv_limits limits;
+    rv_hooks hooks;
+} rv_server_options;
+
+/*
+ * A server that is not running yet. Copies the options. NULL only when memory is short; an option
+ * that is out of range makes rv_server_run fail with a text that names it.
+ */
+RV_API rv_server *rv_server_new(const rv_server_options *options);
+
+/* Adds an address to listen on; the forms are those of rv_server_options.listen. Before the start. */
+RV_API rv_error rv_listen(rv_server *server, const char *address);
+
+/* The app that every server has. Owned by the server. */
+RV_API rv_app *rv_default_app(rv_server *server);
+
+/*
+ * Adds a route: "METHOD /path". A pattern that does not parse, or that is there already, is
+ * RV_EINVAL, named in rv_server_error_text, and makes rv_server_run fail too. Before the start.
+ * See step 4 for patterns.
+ */
+RV_API rv_error rv_route(rv_app *app, const char *pattern, rv_handler handler, void *ctx);
+
+/*
+ * Opens the listeners, starts the workers and blocks until rv_server_stop, SIGTERM or SIGINT (these
+ * two only where the program has not set a handler of its own). A second signal ends at once.
+ * 0 after a stop; a negative rv_error when it could not start: rv_server_error_text then names the
+ * address and the reason. May be called again after it has returned.
+ */
+RV_API rv_error rv_server_run(rv_server *server);
+
+/*
+ * Asks a running server to stop: it accepts no more, finishes running talks within stop_grace_ms,
+ * answers with `Connection: close`, then closes. A second call ends at once. Returns immediately.
+ * Any thread; also from a signal handler. Without effect when the server does not run.
+ */
+RV_API void rv_server_stop(rv_server *server);
+
+/* Frees a server that does not run, with its apps and routes. NULL is allowed. */
+RV_API void rv_server_free(rv_server *server);
+
+/* What the last failed call was about, in a sentence; "" when none failed. Lives until the next. */
+RV_API const char *rv_server_error_text(const rv_server *server);
+
+/*
+ * The addresses that a running server listens on, with the real port: "127.0.0.1:40123". NULL
+ * behind the last one. Lives until the server stops. From on_start on; any thread.
+ */
+RV_API const char *rv_server_address(const rv_server *server, size_t index);
+
+/* The accept queue length in force: the smaller of the backlog and net.core.somaxconn. */
+RV_API unsigned rv_server_backlog(const rv_server *server);
+
+/* Worker threads, and pool threads, of a running server. */
+RV_API unsigned rv_server_workers(const rv_server *server);
+RV_API unsigned rv_server_pool_threads(const rv_server *server);
+
+/* Answers with `text` as text/plain; charset=UTF-8. Copies. */
+RV_API int rv_text(rv_talk *talk, int status, const char *text);
+
+/* ---- 2 what was asked -------------------------------------------------------------------------- */
+
+RV_API rv_bytes rv_method(const rv_talk *talk); /* "GET"; case as sent (RFC 9110 section 9.1) */
+RV_API rv_bytes rv_target(const rv_talk *talk); /* the request target as sent */
+RV_API rv_bytes rv_path(const rv_talk *talk);   /* decoded, dot segments removed; "*" for OPTIONS * */
+RV_API rv_bytes rv_query(const rv_talk *talk);  /* behind the "?", not decoded; absent without one */
+RV_API rv_bytes rv_host(const rv_talk *talk);   /* authority: of the target if it has one, else Host */
+RV_API rv_bytes rv_scheme(const rv_talk *talk); /* "http" */
+RV_API rv_bytes rv_peer(const rv_talk *talk);   /* "127.0.0.1:50512", "[::1]:50512", or "unix:" */
+RV_API int rv_http_minor(const rv_talk *talk);  /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later */
+
+/* The first value of a field, name in any case; absent when the request has no such field. */
+RV_API rv_bytes rv_header(const rv_talk *talk, const char *name);
+
+/* The field at `index`, in order of arrival; false behind the last one. */
+RV_API bool rv_header_at(const rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value);
+
+/* Like rv_header, of the trailer section of a chunked body that has been read to its end. */
+RV_API rv_bytes rv_trailer(const rv_talk *talk, const char *name);
+
+/* Content-Length of the request; -1 when it has none (no body, or a chunked one). */
+RV_API int64_t rv_content_length(const rv_talk *talk);
+
+/* A parameter: of the path pattern, else of the query; percent-decoded, in the query "+" is a space. */
+RV_API rv_bytes rv_param(rv_talk *talk, const char *name);
+
+/*
+ * A parameter that must be a decimal integer within min..max. RV_ENOTFOUND: absent. RV_EINVAL: not
+ * a number, or trailing octets. RV_ELIMIT: out of range. `*value` is set only on success.
+ */
+RV_API rv_error rv_param_int(rv_talk *talk, const char *name, int64_t min, int64_t max,
+                             int64_t *value);
+
+/* A cookie of the request; absent when there is none (RFC 6265 section 4.2). */
+RV_API rv_bytes rv_cookie(rv_talk *talk, const char *name);
+
+/* The cookie at `index`, in order of arrival; false behind the last one. */
+RV_API bool rv_cookie_at(rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value);
+
+/* Memory that lives as long as the talk; NULL when memory is short. Aligned for any type. */
+RV_API void *rv_alloc(rv_talk *talk, size_t size);
+
+/* ---- 3 whole answers --------------------------------------------------------------------------- */
+
+/* Each answers the talk and returns RV_OK, RV_EGONE (the client has left) or RV_ESTATE (answered
+   already). Content-Length, Date and Server are set by the library. For HEAD the body is left out. */
+RV_API int rv_html(rv_talk *talk, int status, const char *html); /* text/html; charset=UTF-8; copies */
+RV_API int rv_json(rv_talk *talk, int status, const char *json); /* application/json; copies */
+RV_API int rv_reply(rv_talk *talk, int status, const char *content_type, rv_bytes body); /* copies */
+
+/* Does not copy: `body` must stay as it is until `release(ctx)` is called, once, on the talk's worker:
+   when the body is sent, or when the client has left. `release` may be NULL for static data. */
+RV_API int rv_reply_borrowed(rv_talk *talk, int status, const char *content_type, rv_bytes body,
+                             void (*release)(void *ctx), void *ctx);
+
+typedef struct rv_file_options {
+    const char *content_type; /* NULL: by the extension of the path */
+    const char *etag;         /* an entity tag with its quotes; NULL: made of size and time */
+    bool no_conditions;       /* true: If-None-Match and its kin, and Range, are ignored */
+} rv_file_options;
+
+/*
+ * Answers with a file: Last-Modified, ETag, conditional requests (RFC 9110 section 13) and a byte
+ * range (section 14), sent with sendfile. RV_ENOTFOUND, unanswered, when there is no such regular
+ * file; RV_EPERM when it may not be read. The path is the program's own: nothing is checked against
+ * a root.
+ */
+RV_API int rv_file(rv_talk *talk, const char *path, const rv_file_options *options);
+
+/* Location and a short page that links it. `status` is 301, 302, 303, 307 or 308. */
+RV_API int rv_redirect(rv_talk *talk, int status, const char *location);
+
+/* A short plain text error: the status, its reason, and `detail` (may be NULL). */
+RV_API int rv_problem(rv_talk *talk, int status, const char *detail);
+
+/*
+ * Fields of the response. `set` replaces, `add` adds another of the same name. RV_EINVAL for a name
+ * that is no token or a value with CR, LF or NUL; RV_ESTATE when the head has been sent. A response
+ * with its own Content-Length is sent with exactly that many octets. Transfer-Encoding cannot be set.
+ */
+RV_API rv_error rv_set_header(rv_talk *talk, const char *name, const char *value);
+RV_API rv_error rv_add_header(rv_talk *talk, const char *name, const char *value);
+
+typedef struct rv_cookie_options {
+    const char *path;      /* NULL: no Path attribute */
+    const char *domain;    /* NULL: no Domain attribute */
+    const char *same_site; /* "Strict", "Lax" or "None"; NULL: no such attribute */
+    int64_t max_age_s;     /* 0: a session cookie; negative: expire now */
+    bool http_only;
+    bool secure;
+} rv_cookie_options;
+
+/* Adds a Set-Cookie field. RV_EINVAL: a name or value outside RFC 6265 section 4.1.1. */
+RV_API rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value,
+                              const rv_cookie_options *options);
+
+/* ---- 4 routes ---------------------------------------------------------------------------------- */
+
+/*
+ * Patterns: "METHOD /literal/{name}/{rest...}". METHOD is any token, or "*" for every method that
+ * has no route of its own on that path. "{name}" matches one whole segment, "{rest...}", only at the
+ * end, all that is left, be it empty. Segments are compared after percent-decoding, so %2F never
+ * splits one. Precedence is decided segment by segment from the left: a literal before a parameter
+ * before a rest; when that path leads nowhere the next best is tried. A path that matches without
+ * the method is 405 with Allow, a path that matches nothing 404. HEAD is served by the GET route
+ * unless it has its own; OPTIONS by a 204 with Allow unless it has its own.
+ */
+
+typedef enum rv_body_mode {
+    RV_BODY_WHOLE = 0, /* the handler starts when the body is there: rv_body */
+    RV_BODY_STREAMED   /* the handler starts with the head and asks for the body: rv_on_body */
+} rv_body_mode;
+
+typedef enum rv_run_mode {
+    RV_ON_LOOP = 0, /* on the worker; must not block */
+    RV_ON_POOL      /* on a pool thread; may block; the body is always whole */
+} rv_run_mode;
+
+typedef struct rv_route_options {
+    rv_body_mode body;
+    rv_run_mode run;
+    uint64_t body_bytes_max; /* 0: for whole bodies the server's limit, for streamed ones none */
+    bool length_required;    /* true: a body without Content-Length is 411 */
+} rv_route_options;
+
+RV_API rv_error rv_route_with(rv_app *app, const char *pattern, rv_handler handler, void *ctx,
+                              const rv_route_options *options);
+
+/* ---- 5 bodies in ------------------------------------------------------------------------------- */
+
+/* The whole body of a RV_BODY_WHOLE route; empty when the request has none. */
+RV_API rv_bytes rv_body(const rv_talk *talk);
+
+/*
+ * A piece of a streamed body, valid during the call. `last` is true exactly once, with the last
+ * piece, which may be empty. Returns RV_OK: go on; RV_FULL: the piece is taken, then pause until
+ * rv_body_resume; a negative rv_error: as of a handler. May answer the talk at any time.
+ */
+typedef int (*rv_body_fn)(rv_talk *talk, rv_bytes piece, bool last, void *ctx);
+
+/* Starts the streamed body (and sends 100 Continue if it was expected). The handler then returns
+   RV_PENDING. RV_ESTATE: not a streamed route, or started already. */
+RV_API rv_error rv_on_body(rv_talk *talk, rv_body_fn piece, void *ctx);
+
+/* Lets a body go on that a piece function has paused with RV_FULL. */
+RV_API rv_error rv_body_resume(rv_talk *talk);
+
+/* ---- 6 bodies out, streamed --------------------------------------------------------------------- */
+
+/*
+ * Begins a streamed response; the head leaves with the first write. With a Content-Length field of
+ * its own the body is sent as it is and must have that length; otherwise it is chunked for HTTP/1.1
+ * and ended by closing for HTTP/1.0.
+ */
+RV_API rv_error rv_begin(rv_talk *talk, int status);
+
+/*
+ * Writes a piece; copies what the kernel does not take at once. RV_OK; RV_FULL: taken, but
+ * output_high_bytes are queued: wait for on_drain (on a pool thread rv_write itself waits instead);
+ * RV_EGONE: the client has left; RV_ELIMIT: more than the Content-Length, nothing taken.
+ */
+RV_API int rv_write(rv_talk *talk, rv_bytes piece);
+
+/* The same without a copy: `piece` stays as it is until `release(ctx)`, once, on the worker. */
+RV_API int rv_write_borrowed(rv_talk *talk, rv_bytes piece, void (*release)(void *ctx), void *ctx);
+
+/* Calls `drained(talk, ctx)`, once, when the queued output is under output_low_bytes. It may write,
+   end, or ask again, and returns as a handler does. The handler returns RV_PENDING. */
+RV_API rv_error rv_on_drain(rv_talk *talk, rv_handler drained, void *ctx);
+
+/* A field of the trailer section of a chunked response; ignored for other framings. */
+RV_API rv_error rv_set_trailer(rv_talk *talk, const char *name, const char *value);
+
+/* Ends the response. Fewer octets than the Content-Length cut the connection (RV_ESTATE). */
+RV_API rv_error rv_end(rv_talk *talk);
+
+/* Calls `gone(ctx)`, once, on the worker, when the client leaves before the talk is answered; the
+   talk is then no more. Not called when the answer was completed. */
+RV_API rv_error rv_on_gone(rv_talk *talk, void (*gone)(void *ctx), void *ctx);
+
+/* ---- 7 where a handler runs --------------------------------------------------------------------- */
+
+/* Names a talk from anywhere, for any time: never dangles. The value 0 names none. */
+typedef struct rv_handle {
+    uint64_t id;
+} rv_handle;
+
+/* The name of this talk, for rv_resume. The handler then returns RV_PENDING. */
+RV_API rv_handle rv_suspend(rv_talk *talk);
+
+/*
+ * Runs `then(talk, value)` on the talk's worker. Any thread. RV_OK: `then` will be called exactly
+ * once - with talk NULL when the client leaves before that, so that it can free `value` (every verb
+ * returns RV_EGONE for a NULL talk). RV_EGONE: the talk is no more, `then` will not be called and
+ * `value` is still the caller's. The server must exist as long as somebody may call this.
+ */
+RV_API rv_error rv_resume(rv_server *server, rv_handle handle, rv_handler then, void *value);
+
+/* Runs `then(talk, ctx)` on the worker after `delay_ms`; one at a time for each talk. Not called when
+   the client leaves before. The handler then returns RV_PENDING. */
+RV_API rv_error rv_after_ms(rv_talk *talk, uint64_t delay_ms, rv_handler then, void *ctx);
+
+/* The server that a talk belongs to. */
+RV_API rv_server *rv_server_of(const rv_talk *talk);
+
+/* ---- 12 counters -------------------------------------------------------------------------------- */
+
+/* Every counter since the server was made; connections_open is a gauge. */
+#define RV_COUNTERS(X)                                                                             \
+    X(connections_accepted)                                                                        \
+    X(connections_closed)                                                                          \
+    X(connections_open)                                                                            \
+    X(connections_handed_over)                                                                     \
+    X(connections_recycled)                                                                        \
+    X(connections_full)                                                                            \
+    X(accept_pauses)                                                                               \
+    X(requests)                                                                                    \
+    X(responses_1xx)                                                                               \
+    X(responses_2xx)                                                                               \
+    X(responses_3xx)                                                                               \
+    X(responses_4xx)                                                                               \
+    X(responses_5xx)                                                                               \
+    X(octets_received)                                                                             \
+    X(octets_sent)                                                                                 \
+    X(requests_malformed)                                                                          \
+    X(target_too_long)                                                                             \
+    X(head_too_large)                                                                              \
+    X(head_fields_too_many)                                                                        \
+    X(head_timeouts)                                                                               \
+    X(body_too_large)                                                                              \
+    X(body_too_slow)                                                                               \
+    X(write_stalls)                                                                                \
+    X(idle_timeouts)                                                                               \
+    X(requests_per_connection_hits)                                                                \
+    X(pool_queue_full)                                                                             \
+    X(clients_gone)                                                                                \
+    X(handler_failures)                                                                            \
+    X(stop_cuts)
+
+typedef struct rv_counter_values {
+#define RV_COUNTER_FIELD(name) uint64_t name;
+    RV_COUNTERS(RV_COUNTER_FIELD)
+#undef RV_COUNTER_FIELD
+} rv_counter_values;
+
+/* Sums the counters of all workers. Any thread, also while the server runs. */
+RV_API void rv_counters(const rv_server *server, rv_counter_values *values);
+
+/* The same of one worker, 0 .. rv_server_workers - 1: shows how the load is split. */
+RV_API rv_error rv_worker_counters(const rv_server *server, unsigned worker,
+                                   rv_counter_values *values);
+
+/* ---- 14 testing handlers without a port ---------------------------------------------------------- */
+
+/*
+ * A client of a server that has no sockets: the whole server runs in the calling thread, in memory,
+ * on a clock that only rv_test_advance_ms moves. Pool handlers do run on pool threads; each call
+ * waits for them. Several clients of one server may exist. A server is either tested or run; a test
+ * ends with rv_server_free, which its clients must not outlive.
+ */
+typedef struct rv_test rv_test;
+
+/* A new client, connected. NULL: no memory, or rv_server_error_text tells. */
+RV_API rv_test *rv_test_new(rv_server *server);
+RV_API void rv_test_free(rv_test *test);
+
+/* Sends octets as one segment and runs the server until it has nothing more to do.
+   RV_EGONE: the server has closed the connection. */
+RV_API rv_error rv_test_send(rv_test *test, rv_bytes octets);
+
+/* What the server has sent since the last call; lives until the next call of any rv_test function. */
+RV_API rv_bytes rv_test_received(rv_test *test);
+
+/* True when the server has closed its side (FIN or reset). */
+RV_API bool rv_test_closed(const rv_test *test);
+
+/* Half-closes (FIN), or resets, the client's side. */
+RV_API rv_error rv_test_half_close(rv_test *test);
+RV_API rv_error rv_test_reset(rv_test *test);
+
+/* The client takes at most `octets` more until told otherwise; RV_NO_LIMIT (the default): all. */
+RV_API void rv_test_window(rv_test *test, uint64_t octets);
+
+/* Moves the clock on, in steps of the next timer, and runs what is due. All clients. */
+RV_API void rv_test_advance_ms(rv_test *test, uint64_t ms);
+
+/* Runs the server until it has nothing to do, e.g. after rv_resume from another thread. */
+RV_API void rv_test_settle(rv_test *test);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
