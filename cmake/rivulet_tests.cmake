@@ -1,0 +1,56 @@
+# Test programs and fuzz targets.
+#
+# tests/unit/**/test_*.c and tests/wire/*.c each become one cmocka program and one ctest test named after the
+# file. They link the library's objects rather than the library, so that hidden functions can be called,
+# and run in the source root, so that case files are found by their path in the tree.
+# A test that includes <pthread.h> carries the label "threads": those run under ThreadSanitizer too.
+
+function(rv_add_test source)
+    cmake_path(GET source STEM name)
+    add_executable(${name} ${source})
+    set_target_properties(${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tests)
+    rv_program_flags(${name})
+    # assert() stays alive in tests, whatever the build type says.
+    target_compile_options(${name} PRIVATE -UNDEBUG)
+    target_include_directories(${name} PRIVATE tests)
+    target_link_libraries(${name} PRIVATE rivulet_objects PkgConfig::cmocka ${ARGN})
+    rv_link_as_users_do(${name})
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES
+        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+        TIMEOUT 300)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(STRINGS ${source} uses_threads REGEX "^#include <pthread\\.h>" LIMIT_COUNT 1)
+    if(uses_threads)
+        set_tests_properties(${name} PROPERTIES LABELS threads)
+    endif()
+endfunction()
+
+function(rv_add_tests)
+    find_package(PkgConfig REQUIRED)
+    pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+    file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
+    foreach(source IN LISTS unit_sources)
+        rv_add_test(${source})
+    endforeach()
+    file(GLOB wire_sources CONFIGURE_DEPENDS tests/wire/*.c)
+    if(wire_sources)
+        pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
+    endif()
+    foreach(source IN LISTS wire_sources)
+        rv_add_test(${source} PkgConfig::jansson)
+    endforeach()
+endfunction()
+
+function(rv_add_fuzz_targets)
+    file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+    foreach(source IN LISTS fuzz_sources)
+        cmake_path(GET source STEM name)
+        add_executable(${name} ${source})
+        rv_program_flags(${name})
+        target_include_directories(${name} PRIVATE tests)
+        target_link_libraries(${name} PRIVATE rivulet_objects)
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    endforeach()
+endfunction()
