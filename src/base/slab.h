@@ -1,0 +1,30 @@
+/*
+ * A pool of records of one size, in blocks of about 64 KiB that are never given back before the end:
+ * what was once a record stays readable memory. Records that were given back are handed out again
+ * last in, first out, so that the warm ones are used. It owns the blocks. Not shared between threads.
+ */
+#ifndef RV_BASE_SLAB_H
+#define RV_BASE_SLAB_H
+
+#include <rivulet.h>
+
+struct rv_slab_block;
+
+struct rv_slab {
+    size_t record_size; /* rounded up to a multiple of 16 */
+    void *free;         /* a list through the first word of each free record */
+    struct rv_slab_block *blocks;
+    size_t taken; /* records in use */
+};
+
+void rv_slab_init(struct rv_slab *slab, size_t record_size);
+
+/* A record, contents undefined; NULL when memory is short. 16-octet aligned (64 when record_size is a
+   multiple of 64). */
+void *rv_slab_take(struct rv_slab *slab);
+void rv_slab_give(struct rv_slab *slab, void *record);
+
+/* Frees every block; records still in use are gone. */
+void rv_slab_free(struct rv_slab *slab);
+
+#endif

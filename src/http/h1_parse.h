@@ -1,0 +1,108 @@
+/*
+ * The head of an HTTP/1 request: octets in, one struct out (RFC 9112). Stateless and in place: the
+ * parser is given everything that has arrived of the head, and either finds it complete, finds it
+ * wrong, or asks to be called again with more. It records where things are as offsets from the
+ * beginning, so the octets may be moved afterwards. It allocates nothing and knows no sockets.
+ *
+ * Strict where leniency has let requests be smuggled: no bare CR or LF, no folded fields, no space
+ * before a colon, exactly one Host, one Content-Length, never both lengths.
+ */
+#ifndef RV_HTTP_H1_PARSE_H
+#define RV_HTTP_H1_PARSE_H
+
+#include "http/method.h"
+
+/* The fields that the protocol itself must understand. */
+enum rv_field_id {
+    RV_FIELD_OTHER = 0,
+    RV_FIELD_HOST,
+    RV_FIELD_CONNECTION,
+    RV_FIELD_CONTENT_LENGTH,
+    RV_FIELD_TRANSFER_ENCODING,
+    RV_FIELD_EXPECT,
+};
+
+struct rv_field {
+    uint32_t name;  /* offset */
+    uint32_t value; /* offset; OWS at both ends is not part of it */
+    uint32_t value_length;
+    uint16_t name_length;
+    uint16_t id; /* enum rv_field_id */
+};
+
+enum rv_target_form { /* RFC 9112 section 3.2 */
+    RV_TARGET_ORIGIN,
+    RV_TARGET_ABSOLUTE,
+    RV_TARGET_AUTHORITY, /* CONNECT */
+    RV_TARGET_ASTERISK   /* OPTIONS * */
+};
+
+struct rv_h1_limits {
+    uint32_t target_bytes_max;
+    uint32_t head_bytes_max;  /* request line, fields and the empty line */
+    uint32_t head_fields_max; /* the room behind rv_h1_head.fields */
+};
+
+/* A 32-bit run of octets: offset from the beginning of the head, and length. */
+struct rv_span {
+    uint32_t at;
+    uint32_t length;
+};
+
+struct rv_h1_head {
+    /* Set by the caller once. */
+    struct rv_field *fields; /* head_fields_max of them, owned by the caller */
+
+    /* Set by rv_h1_parse_head when it returns RV_H1_COMPLETE. */
+    uint32_t length; /* of the whole head with the empty line (and a leading CRLF) */
+    uint32_t field_count;
+    struct rv_span method;
+    struct rv_span target;
+    struct rv_span path;      /* part of the target; "/" is implied when an absolute-form has none:
+                                 then length is 0 */
+    struct rv_span query;     /* without the "?"; only when has_query */
+    struct rv_span authority; /* of the target if it has one, else the value of Host; length 0: none */
+    uint64_t content_length;  /* only when has_content_length */
+    enum rv_method method_id;
+    enum rv_target_form form;
+    uint8_t minor; /* 0 or 1: what the message is treated as (1.2 and later count as 1.1) */
+    bool has_query;
+    bool has_content_length;
+    bool chunked;
+    bool keep_alive;      /* persistence as both versions' rules give it (RFC 9112 section 9.3) */
+    bool asked_keep_alive;/* Connection: keep-alive was there (a 1.0 client must be told) */
+    bool expect_continue; /* only ever true for 1.1 */
+    bool expect_unknown;  /* an expectation other than 100-continue */
+    bool path_is_plain;   /* no "%" in the path, and no segment that starts with a dot */
+};
+
+enum rv_h1_result {
+    RV_H1_COMPLETE = 0,
+    RV_H1_INCOMPLETE = 1,
+    /* Everything else is the status of the refusal: 400, 414, 431, 501 or 505. */
+};
+
+/*
+ * Parses the head that starts at `octets`. RV_H1_COMPLETE, RV_H1_INCOMPLETE, or a status code; then
+ * `*reason` is a static sentence that says what was wrong. `octets[length]` up to
+ * RV_SCAN_PADDING octets behind must be readable.
+ */
+int rv_h1_parse_head(const char *octets, size_t length, const struct rv_h1_limits *limits,
+                     struct rv_h1_head *head, const char **reason);
+
+/*
+ * Parses a trailer section (RFC 9112 section 7.1.2): fields up to and with the empty line. The same
+ * rules and results as above; `head->fields`, `field_count` and `length` are set, nothing else.
+ */
+int rv_h1_parse_trailers(const char *octets, size_t length, const struct rv_h1_limits *limits,
+                         struct rv_h1_head *head, const char **reason);
+
+/* The first field of that name, any case; NULL when there is none. */
+const struct rv_field *rv_h1_find(const char *octets, const struct rv_h1_head *head, rv_bytes name);
+
+static inline rv_bytes rv_span_bytes(const char *octets, struct rv_span span)
+{
+    return rv_slice(octets + span.at, span.length);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * A hierarchical timer wheel: 7 levels of 64 slots, one slot of the lowest level is a millisecond.
+ * Setting, moving and stopping are O(1); a slot's timers move down a level when its time comes near.
+ *
+ * Re-arming is lazy: a timer that is set to a later deadline than the slot it sits in only has the
+ * new deadline stored; when the slot comes up, the timer is put in again for what is left. So the hot
+ * path of a keep-alive connection, which pushes its deadline on with every request, costs one store.
+ *
+ * Timers are embedded in their owners; the wheel owns nothing but its slots. One thread.
+ */
+#ifndef RV_IO_TIMER_H
+#define RV_IO_TIMER_H
+
+#include <rivulet.h>
+
+#define RV_WHEEL_LEVELS 7
+#define RV_WHEEL_SLOTS 64
+
+struct rv_timer {
+    struct rv_timer *next;
+    struct rv_timer **link; /* what points to this timer; NULL: not in the wheel */
+    uint64_t deadline_ms;   /* when it is really due */
+    uint64_t slot_ms;       /* the time that its place in the wheel stands for; <= deadline_ms */
+    void (*fire)(struct rv_timer *timer); /* the timer is out of the wheel when this is called */
+};
+
+struct rv_wheel {
+    uint64_t now_ms; /* everything due at or before this has fired */
+    uint64_t occupied[RV_WHEEL_LEVELS]; /* a bit for each slot that holds timers */
+    struct rv_timer *slots[RV_WHEEL_LEVELS][RV_WHEEL_SLOTS];
+    size_t count; /* timers in the wheel */
+};
+
+void rv_wheel_init(struct rv_wheel *wheel, uint64_t now_ms);
+
+/* Makes a timer that is not in the wheel. */
+void rv_timer_init(struct rv_timer *timer, void (*fire)(struct rv_timer *timer));
+
+/* Puts the timer in, or moves it. A deadline in the past fires at the next advance. */
+void rv_timer_insert(struct rv_wheel *wheel, struct rv_timer *timer, uint64_t deadline_ms);
+
+/* Takes it out; harmless when it is not in. */
+void rv_timer_stop(struct rv_wheel *wheel, struct rv_timer *timer);
+
+static inline bool rv_timer_is_set(const struct rv_timer *timer)
+{
+    return timer->link != NULL;
+}
+
+/* The lazy setter: one store when the timer sits in the wheel and would only move back. */
+static inline void rv_timer_set(struct rv_wheel *wheel, struct rv_timer *timer,
+                                uint64_t deadline_ms)
+{
+    if (timer->link != NULL && deadline_ms >= timer->slot_ms)
+        timer->deadline_ms = deadline_ms;
+    else
+        rv_timer_insert(wheel, timer, deadline_ms);
+}
+
+/* Fires everything due up to `now_ms`, in order of the slots. A timer may set or stop itself and any
+   other from its `fire`. Time never goes back: an earlier `now_ms` is ignored. */
+void rv_wheel_advance(struct rv_wheel *wheel, uint64_t now_ms);
+
+/* How long a wait may last before the wheel must be advanced: a lower bound of the time to the next
+   deadline (0: at once); UINT64_MAX when the wheel is empty. */
+uint64_t rv_wheel_wait_ms(const struct rv_wheel *wheel);
+
+/* Checks every invariant (links, bits, counts, each timer in the slot its slot_ms asks for). */
+bool rv_wheel_validate(const struct rv_wheel *wheel);
+
+#endif
