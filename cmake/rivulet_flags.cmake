@@ -1,6 +1,6 @@
-# How everything is compiled and linked: language, warnings, sanitizers, coverage, optimization across
-# files. Each target of the project passes through rv_program_flags(); nothing is set globally, so that
-# a program which builds rivulet as a subdirectory keeps its own flags.
+# How everything is compiled and linked: language, warnings, sanitizers, coverage, optimization
+# across files. Each target of the project passes through rv_program_flags(); nothing is set
+# globally, so that a program which builds rivulet as a subdirectory keeps its own flags.
 
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
@@ -39,9 +39,9 @@ function(rv_program_flags target)
     target_link_options(${target} PRIVATE ${rv_link_options})
 endfunction()
 
-# gcc can write machine code beside its intermediate form ("fat" objects), so librivulet.a serves both an
-# optimizing link and a plain one. clang's archives would serve only clang: there the option does nothing.
-# Tests and examples are linked plainly: it is quick, and it is what most users of the archive do.
+# gcc can write machine code beside its intermediate form ("fat" objects), so librivulet.a serves
+# both an optimizing link and a plain one. clang's archives would serve only clang: there the option
+# does nothing. Tests and examples are linked plainly: it is quick, and it is what most users do.
 if(RV_LTO AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set(rv_lto ON)
 else()

@@ -1,5 +1,5 @@
-# What `cmake --install` puts in place: header, both libraries, the command, the pkg-config file, the CMake
-# package, man pages and the licence. The result can be moved: no file in it names its prefix.
+# What `cmake --install` puts in place: header, both libraries, the command, the pkg-config file,
+# the CMake package, man pages and the licence. The result can be moved: no file in it names its prefix.
 include(CMakePackageConfigHelpers)
 
 install(FILES include/rivulet.h TYPE INCLUDE)
@@ -9,8 +9,8 @@ if(TARGET rivulet)
 endif()
 install(FILES LICENSE TYPE DOC)
 
-# The intermediate code in a fat archive fits one compiler version only; what leaves the build tree is
-# machine code alone.
+# The intermediate code in a fat archive fits one compiler version only; what leaves the build tree
+# is machine code alone.
 if(rv_lto)
     install(CODE "
         execute_process(
@@ -20,7 +20,7 @@ if(rv_lto)
             COMMAND_ERROR_IS_FATAL ANY)")
 endif()
 
-# ---- pkg-config ------------------------------------------------------------------------------------
+# ---- pkg-config --------------------------------------------------------------------------------
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH prefix_from_pkgconfig
     ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
@@ -28,7 +28,7 @@ string(REGEX REPLACE "/$" "" prefix_from_pkgconfig "${prefix_from_pkgconfig}")
 configure_file(packaging/rivulet.pc.in rivulet.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/rivulet.pc DESTINATION ${pkgconfig_dir})
 
-# ---- CMake package ---------------------------------------------------------------------------------
+# ---- CMake package -----------------------------------------------------------------------------
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rivulet)
 configure_package_config_file(packaging/rivuletConfig.cmake.in rivuletConfig.cmake
     INSTALL_DESTINATION ${package_dir})
@@ -40,7 +40,7 @@ install(FILES
 install(EXPORT rivulet_targets NAMESPACE rivulet:: FILE rivuletTargets.cmake
     DESTINATION ${package_dir})
 
-# ---- man pages -------------------------------------------------------------------------------------
+# ---- man pages ---------------------------------------------------------------------------------
 file(GLOB man_pages CONFIGURE_DEPENDS docs/man/*.[137])
 foreach(page IN LISTS man_pages)
     string(REGEX MATCH "[137]$" section ${page})

@@ -1,8 +1,8 @@
 # Test programs and fuzz targets.
 #
-# tests/unit/**/test_*.c and tests/wire/*.c each become one cmocka program and one ctest test named after the
-# file. They link the library's objects rather than the library, so that hidden functions can be called,
-# and run in the source root, so that case files are found by their path in the tree.
+# tests/unit/**/test_*.c and tests/wire/*.c each become one cmocka program and one ctest test named
+# after the file. They link the library's objects rather than the library, so that hidden functions
+# can be called, and run in the source root, so that case files are found by their path in the tree.
 # A test that includes <pthread.h> carries the label "threads": those run under ThreadSanitizer too.
 
 function(rv_add_test source)
