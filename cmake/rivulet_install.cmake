@@ -1,5 +1,6 @@
 # What `cmake --install` puts in place: header, both libraries, the command, the pkg-config file,
-# the CMake package, man pages and the licence. The result can be moved: no file in it names its prefix.
+# the CMake package, man pages and the licence. The result can be moved: nothing in it names its
+# prefix.
 include(CMakePackageConfigHelpers)
 
 install(FILES include/rivulet.h TYPE INCLUDE)
