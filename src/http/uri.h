@@ -15,7 +15,7 @@ enum rv_path_result {
     RV_PATH_OK,
     RV_PATH_BAD_ESCAPE, /* "%" without two hexadecimal digits */
     RV_PATH_NUL,        /* %00 */
-    RV_PATH_ABOVE_ROOT  /* ".." that leads above "/" */
+    RV_PATH_ABOVE_ROOT  /* ".." that leads above "/", or that an escaped slash hides in a segment */
 };
 
 /*
