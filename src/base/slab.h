@@ -1,7 +1,12 @@
 /*
- * A pool of records of one size, in blocks of about 64 KiB that are never given back before the end:
- * what was once a record stays readable memory. Records that were given back are handed out again
- * last in, first out, so that the warm ones are used. It owns the blocks. Not shared between threads.
+ * A pool of records of one size, in blocks of about 64 KiB that are never given back before the end.
+ * Records that were given back are handed out again last in, first out, so that the warm ones are used;
+ * records that were never taken are not touched, so that they cost no memory. It owns the blocks. Not
+ * shared between threads.
+ *
+ * Of a record that was given back, the octets 8 to 15 stay as they were and may be read until the end:
+ * a generation that tells whether a handle is stale belongs there. The rest is the slab's, and out of
+ * bounds under AddressSanitizer.
  */
 #ifndef RV_BASE_SLAB_H
 #define RV_BASE_SLAB_H
@@ -12,7 +17,7 @@ struct rv_slab_block;
 
 struct rv_slab {
     size_t record_size; /* rounded up to a multiple of 16 */
-    void *free;         /* a list through the first word of each free record */
+    void *free;         /* a list through the first word of each record given back */
     struct rv_slab_block *blocks;
     size_t taken; /* records in use */
 };
