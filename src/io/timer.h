@@ -28,7 +28,8 @@ struct rv_wheel {
     uint64_t now_ms; /* everything due at or before this has fired */
     uint64_t occupied[RV_WHEEL_LEVELS]; /* a bit for each slot that holds timers */
     struct rv_timer *slots[RV_WHEEL_LEVELS][RV_WHEEL_SLOTS];
-    size_t count; /* timers in the wheel */
+    struct rv_timer *due; /* what the running advance has yet to fire; NULL when none runs */
+    size_t count; /* timers in the wheel, those in `due` among them */
 };
 
 void rv_wheel_init(struct rv_wheel *wheel, uint64_t now_ms);
@@ -57,12 +58,14 @@ static inline void rv_timer_set(struct rv_wheel *wheel, struct rv_timer *timer,
         rv_timer_insert(wheel, timer, deadline_ms);
 }
 
-/* Fires everything due up to `now_ms`, in order of the slots. A timer may set or stop itself and any
-   other from its `fire`. Time never goes back: an earlier `now_ms` is ignored. */
+/* Fires everything due up to `now_ms`, in order of the deadlines. A `fire` may set or stop its own and
+   any other timer, and may free its own; what it sets to a time that is past fires at the next advance,
+   so an advance always ends. Time never goes back: an earlier `now_ms` counts as the wheel's own. */
 void rv_wheel_advance(struct rv_wheel *wheel, uint64_t now_ms);
 
 /* How long a wait may last before the wheel must be advanced: a lower bound of the time to the next
-   deadline (0: at once); UINT64_MAX when the wheel is empty. */
+   deadline (0: a timer is due at once); UINT64_MAX when the wheel is empty. The advance then either
+   fires a timer or moves some down a level, or finds that a lazily set one has been moved on. */
 uint64_t rv_wheel_wait_ms(const struct rv_wheel *wheel);
 
 /* Checks every invariant (links, bits, counts, each timer in the slot its slot_ms asks for). */
