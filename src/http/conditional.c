@@ -1,7 +1,7 @@
 /*
- * The preconditions of a request, in the order that RFC 9110 section 13.2.2 lays down. Owns nothing;
- * works on views of the request's fields and on what the caller knows of the representation, which
- * exists, or there would be nothing to call this for.
+ * The preconditions of a request, in the order that RFC 9110 section 13.2.2 lays down. Owns
+ * nothing; works on views of the request's fields and on what the caller knows of the
+ * representation, which exists, or there would be nothing to call this for.
  */
 #include "http/conditional.h"
 #include "http/date.h"
@@ -21,7 +21,7 @@ static rv_bytes opaque_tag(rv_bytes etag)
     return is_weak(etag) ? rv_slice(etag.ptr + 2, etag.len - 2) : etag;
 }
 
-/* RFC 9110 section 8.8.3.2: the strong comparison wants two strong tags, the weak one does not care. */
+/* RFC 9110 section 8.8.3.2: the strong comparison wants two strong tags, the weak one any two. */
 static bool etags_match(rv_bytes a, rv_bytes b, bool strong)
 {
     if (strong && (is_weak(a) || is_weak(b)))

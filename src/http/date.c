@@ -44,8 +44,7 @@ static struct civil civil_of_days(int64_t days)
     /* Taking away the leap days that lie behind leaves years of 365 days each. */
     int64_t leap_days = day_of_era / 1460 - day_of_era / 36524 + day_of_era / 146096;
     int64_t year_of_era = (day_of_era - leap_days) / 365;
-    int64_t day_of_year =
-        day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     int from_march = (int)((5 * day_of_year + 2) / 153);
     int month = from_march < 10 ? from_march + 3 : from_march - 9;
     return (struct civil){.year = era * 400 + year_of_era + (month <= 2),
@@ -87,7 +86,7 @@ void rv_date_format(char *out, int64_t seconds)
     put_two(out + 23, second_of_day % 60);
 }
 
-/* ---- reading: each take_ function shortens the text, or leaves it and says no ------------------- */
+/* ---- reading: each take_ function shortens the text, or says no ------------------------------ */
 
 static bool take_text(rv_bytes *text, const char *expected, size_t length)
 {
@@ -198,15 +197,15 @@ static int64_t full_year(const struct time_fields *fields, int64_t now)
     if (year < last_year)
         return year;
     int64_t seconds;
-    int64_t limit = days_of_civil(last_year, today.month, today.day) * SECONDS_PER_DAY +
-                    now % SECONDS_PER_DAY;
+    int64_t limit_day = days_of_civil(last_year, today.month, today.day);
+    int64_t limit = limit_day * SECONDS_PER_DAY + now % SECONDS_PER_DAY;
     bool ahead = seconds_of_fields(fields, year, &seconds) && seconds > limit;
     return ahead ? year - 100 : year;
 }
 
-/* RFC 9110 section 5.6.7: case-sensitive, no space more or less. The name of the day must be one, but
-   need not be the right one: clients are wrong about it, and it carries nothing that the date does not
-   say itself. Second 60 is a leap second, and the same instant as the next minute's first. */
+/* RFC 9110 section 5.6.7: case-sensitive, no space more or less. The name of the day must be one,
+   but need not be the right one: clients are wrong about it, and it carries nothing that the date
+   does not say itself. Second 60 is a leap second: the same instant as the next minute's first. */
 bool rv_date_parse(rv_bytes text, int64_t now, int64_t *seconds)
 {
     int weekday = 0;

@@ -1,8 +1,8 @@
 /*
- * The media types that a web server meets, by extension: one list, sorted by extension as memcmp
- * sorts, because it is searched by halving. The types are those registered with IANA; text types say
- * UTF-8, since without a charset a client guesses. Formats that name their encoding themselves (XML,
- * SVG) or have just one (JSON, RFC 8259 section 8.1) get none.
+ * The media types that a web server meets, by extension: one list, sorted by extension as strcmp
+ * sorts, because it is searched by halving. The types are those registered with IANA where there is
+ * one; text types say UTF-8, since without a charset a client guesses. Formats that name their
+ * encoding themselves (XML, SVG) or have just one (JSON, RFC 8259 section 8.1) get none.
  */
 #ifndef RV_HTTP_MIME_TYPES_H
 #define RV_HTTP_MIME_TYPES_H

@@ -69,8 +69,8 @@ enum rv_range_result rv_range_decide(rv_bytes value, uint64_t size, uint64_t *fi
     rv_bytes list = rv_slice(value.ptr + unit.len, value.len - unit.len);
     rv_bytes range;
     rv_bytes another;
-    /* Several ranges would be a multipart answer; a server may always send the whole instead, and so
-       hundreds of overlapping ones cost nothing (sections 14.2 and 17.15). */
+    /* Several ranges would be a multipart answer; a server may always send the whole instead, and
+       so hundreds of overlapping ones cost nothing (sections 14.2 and 17.15). */
     if (!rv_bytes_next_element(&list, &range) || rv_bytes_next_element(&list, &another))
         return RV_RANGE_NONE;
 

@@ -1,10 +1,10 @@
 /*
- * Targets, read with one table: which octets may stand in a host, which are hexadecimal digits. Every
- * function works from a view into memory of the caller's; nothing is allocated, nothing is kept.
+ * Targets, read with one table: which octets may stand in a host, which are hexadecimal digits.
+ * Every function works from a view into memory of the caller's; nothing is allocated or kept.
  */
 #include "http/uri.h"
 
-/* What an octet may be a part of; a bit each, and the value of a hexadecimal digit in the low half. */
+/* What an octet may be a part of, a bit each; the low half is the value of a hexadecimal digit. */
 enum {
     HEX_VALUE = 0x0f,
     IS_HEX = 0x10,
@@ -49,7 +49,7 @@ static char escape_value(rv_bytes text, size_t at)
     return (char)(high << 4 | low);
 }
 
-/* ---- authorities ---------------------------------------------------------------------------------- */
+/* ---- authorities ----------------------------------------------------------------------------- */
 
 /* *DIGIT, and a number that a port can have. */
 static bool is_port(const char *at, const char *end)
@@ -166,7 +166,7 @@ bool rv_authority_is_valid(rv_bytes authority)
     }
 }
 
-/* ---- paths ---------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Both forms of a path, as far as they are built. Invariant: `decoded` is what `raw` decodes to. */
 struct path_pair {
@@ -249,7 +249,7 @@ enum rv_path_result rv_path_normalise(rv_bytes path, char *raw_out, size_t *raw_
 {
     struct path_pair pair = {.raw = raw_out, .decoded = decoded_out};
     for (size_t at = 0; at < path.len;) {
-        bool has_slash = path.ptr[at] == '/'; /* every segment has, but the first of a relative path */
+        bool has_slash = path.ptr[at] == '/'; /* only the first segment may be without */
         size_t start = at + has_slash;
         for (at = start; at < path.len && path.ptr[at] != '/';)
             at++;
@@ -279,7 +279,7 @@ enum rv_path_result rv_path_normalise(rv_bytes path, char *raw_out, size_t *raw_
     return RV_PATH_OK;
 }
 
-/* ---- percent-encoding, queries, cookies ------------------------------------------------------------ */
+/* ---- percent-encoding, queries, cookies ------------------------------------------------------ */
 
 size_t rv_percent_decode(rv_bytes text, bool plus, char *out)
 {
