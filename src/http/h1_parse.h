@@ -58,8 +58,8 @@ struct rv_h1_head {
     uint32_t field_count;
     struct rv_span method;
     struct rv_span target;
-    struct rv_span path;      /* part of the target; "/" is implied when an absolute-form has none:
-                                 then length is 0 */
+    struct rv_span path;      /* part of the target: "*" for OPTIONS *, empty for CONNECT; empty too when
+                                 an absolute-form has none: then "/" is implied */
     struct rv_span query;     /* without the "?"; only when has_query */
     struct rv_span authority; /* of the target if it has one, else the value of Host; length 0: none */
     uint64_t content_length;  /* only when has_content_length */
@@ -79,13 +79,19 @@ struct rv_h1_head {
 enum rv_h1_result {
     RV_H1_COMPLETE = 0,
     RV_H1_INCOMPLETE = 1,
-    /* Everything else is the status of the refusal: 400, 414, 431, 501 or 505. */
+    /* Everything else is the status of the refusal: 400, 413 (a Content-Length beyond 2^63 - 1), 414,
+       431, 501 or 505. */
 };
 
 /*
  * Parses the head that starts at `octets`. RV_H1_COMPLETE, RV_H1_INCOMPLETE, or a status code; then
  * `*reason` is a static sentence that says what was wrong. `octets[length]` up to
  * RV_SCAN_PADDING octets behind must be readable.
+ *
+ * After RV_H1_INCOMPLETE the caller calls again from the beginning, with more: when a LF has arrived,
+ * or when what has arrived reaches one of the limits. A refusal is final: more octets would not change
+ * it. Most faults are found at the octet that makes them; a missing Host, 413 and 501 at the end of
+ * the head.
  */
 int rv_h1_parse_head(const char *octets, size_t length, const struct rv_h1_limits *limits,
                      struct rv_h1_head *head, const char **reason);

@@ -22,9 +22,15 @@ static inline bool rv_is_token_char(char c)
 /* True for a non-empty token. */
 bool rv_is_token(rv_bytes text);
 
-/* Octets of a request target as far as the scanner knows: 0x21 to 0x7e. */
+/* Octets of a request target: 0x21 to 0x7e without "#", which no form of target has (RFC 9112
+   section 3.2). */
 size_t rv_scan_target(const char *at, size_t limit);
 size_t rv_scan_target_scalar(const char *at, size_t limit);
+
+/* The same without "?": the path of a target. `*is_plain` becomes false when there is a "%", or a dot
+   right behind a slash, among the octets counted. */
+size_t rv_scan_path(const char *at, size_t limit, bool *is_plain);
+size_t rv_scan_path_scalar(const char *at, size_t limit, bool *is_plain);
 
 /* Octets of a field value: HTAB, 0x20 to 0x7e, 0x80 to 0xff (RFC 9110 section 5.5). */
 size_t rv_scan_value(const char *at, size_t limit);

@@ -1,0 +1,42 @@
+/*
+ * What the files of the HTTP/1 head parser share, and nobody else needs: h1_parse.c walks over lines,
+ * h1_target.c knows the forms of a target, h1_fields.c the fields that decide about the message.
+ */
+#ifndef RV_HTTP_H1_INNER_H
+#define RV_HTTP_H1_INNER_H
+
+#include "http/h1_parse.h"
+
+/* One call of the parser. Octets before `end` may decide; those behind it are only readable. */
+struct rv_h1_parser {
+    const char *octets;
+    const char *end;
+    struct rv_h1_head *head;
+    const struct rv_h1_limits *limits;
+    const char *reason;
+    int status;   /* RV_H1_COMPLETE until a step fails, then what that step found */
+    bool limited; /* `end` is where head_bytes_max strikes, not where the octets end */
+    bool has_host;
+    bool has_transfer_encoding;
+    bool asked_close;      /* Connection: close */
+    bool length_overflows; /* Content-Length beyond 2^63 - 1 */
+    bool coding_unknown;   /* a transfer coding other than chunked */
+};
+
+/* Notes the refusal. False, so that a step can end with it. */
+bool rv_h1_refuse(struct rv_h1_parser *parser, int status, const char *reason);
+
+/* h1_target.c: splits the target into its parts; all its octets are 0x21 to 0x7e without "#". */
+bool rv_h1_split_target(struct rv_h1_parser *parser, rv_bytes target);
+
+/* h1_fields.c: what a field whose id is not RV_FIELD_OTHER says about the message. */
+bool rv_h1_apply_field(struct rv_h1_parser *parser, enum rv_field_id id, rv_bytes value);
+
+/* h1_fields.c: what can be said only when all fields are there. */
+bool rv_h1_finish_fields(struct rv_h1_parser *parser);
+
+static inline struct rv_span rv_h1_span(const struct rv_h1_parser *parser, rv_bytes bytes) {
+    return (struct rv_span){(uint32_t)(bytes.ptr - parser->octets), (uint32_t)bytes.len};
+}
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * The request methods that have a number (method.h). One list gives the enum, the texts and the
+ * comparisons; the length is looked at first, so that each text is compared with two others at most.
+ */
+#include "http/method.h"
+
+static const rv_bytes method_texts[] = {[RV_METHOD_EXTENSION] = {NULL, 0},
+#define RV_METHOD_TEXT(name) [RV_METHOD_##name] = {#name, sizeof(#name) - 1},
+                                        RV_METHODS(RV_METHOD_TEXT)
+#undef RV_METHOD_TEXT
+};
+
+enum rv_method rv_method_of(rv_bytes text) {
+#define RV_METHOD_MATCH(name)                                                                      \
+    if (text.len == sizeof(#name) - 1 && memcmp(text.ptr, #name, sizeof(#name) - 1) == 0)          \
+        return RV_METHOD_##name;
+    RV_METHODS(RV_METHOD_MATCH)
+#undef RV_METHOD_MATCH
+    return RV_METHOD_EXTENSION;
+}
+
+rv_bytes rv_method_text(enum rv_method method) {
+    return method_texts[method];
+}
