@@ -32,33 +32,37 @@ enum chunk_state {
     FAILED
 };
 
-void rv_chunked_init(struct rv_chunked *chunked) {
+void rv_chunked_init(struct rv_chunked *chunked)
+{
     chunked->left = 0;
     chunked->line_octets = 0;
     chunked->state = SIZE;
     chunked->digits = 0;
 }
 
-static enum rv_chunked_result fail(struct rv_chunked *chunked, const char **reason,
-                                   const char *why) {
+static enum rv_chunked_result fail(struct rv_chunked *chunked, const char **reason, const char *why)
+{
     chunked->state = FAILED;
     *reason = why;
     return RV_CHUNKED_ERROR;
 }
 
-static int digit_value(char c) {
+static int digit_value(char c)
+{
     if (rv_is_digit(c))
         return c - '0';
     c = rv_lower(c);
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static inline bool is_blank(char c) {
+static inline bool is_blank(char c)
+{
     return c == ' ' || c == '\t';
 }
 
 /* What may follow a size, an extension's name or its value. */
-static int behind_element(char c) {
+static int behind_element(char c)
+{
     switch (c) {
     case '\r':
         return LINE_LF;
@@ -72,7 +76,8 @@ static int behind_element(char c) {
     }
 }
 
-static int size_octet(struct rv_chunked *chunked, char c) {
+static int size_octet(struct rv_chunked *chunked, char c)
+{
     int value = digit_value(c);
     if (value < 0)
         return chunked->digits > 0 ? behind_element(c) : FAILED;
@@ -84,7 +89,8 @@ static int size_octet(struct rv_chunked *chunked, char c) {
 }
 
 /* Inside an extension (RFC 9112 section 7.1.1): the state behind one more octet. */
-static int extension_octet(int state, char c) {
+static int extension_octet(int state, char c)
+{
     bool is_text = c == '\t' || ((unsigned char)c >= 0x20 && c != 0x7f);
 
     switch (state) {
@@ -115,7 +121,8 @@ static int extension_octet(int state, char c) {
     }
 }
 
-static int line_end_octet(const struct rv_chunked *chunked, char c) {
+static int line_end_octet(const struct rv_chunked *chunked, char c)
+{
     if (c != '\n')
         return FAILED;
     return chunked->left == 0 ? LAST : DATA;
@@ -123,7 +130,8 @@ static int line_end_octet(const struct rv_chunked *chunked, char c) {
 
 /* Reads one chunk line as far as it is there. */
 static enum rv_chunked_result read_line(struct rv_chunked *chunked, rv_bytes *octets,
-                                        const char **reason) {
+                                        const char **reason)
+{
     while (octets->len > 0 && chunked->state <= LINE_LF) {
         char c = *octets->ptr;
         if (++chunked->line_octets > RV_CHUNK_LINE_BYTES_MAX)
@@ -146,7 +154,8 @@ static enum rv_chunked_result read_line(struct rv_chunked *chunked, rv_bytes *oc
 
 /* The CRLF behind the data of a chunk. */
 static enum rv_chunked_result read_data_end(struct rv_chunked *chunked, rv_bytes *octets,
-                                            const char **reason) {
+                                            const char **reason)
+{
     while (octets->len > 0 && chunked->state != SIZE) {
         if (*octets->ptr != (chunked->state == DATA_CR ? '\r' : '\n'))
             return fail(chunked, reason, "The data of a chunk is not followed by CRLF.");
@@ -159,7 +168,8 @@ static enum rv_chunked_result read_data_end(struct rv_chunked *chunked, rv_bytes
     return RV_CHUNKED_INCOMPLETE;
 }
 
-static void take_data(struct rv_chunked *chunked, rv_bytes *octets, rv_bytes *data) {
+static void take_data(struct rv_chunked *chunked, rv_bytes *octets, rv_bytes *data)
+{
     *data = *octets;
     if (data->len >= chunked->left) {
         data->len = (size_t)chunked->left;
@@ -171,7 +181,8 @@ static void take_data(struct rv_chunked *chunked, rv_bytes *octets, rv_bytes *da
 }
 
 enum rv_chunked_result rv_chunked_next(struct rv_chunked *chunked, rv_bytes *octets, rv_bytes *data,
-                                       const char **reason) {
+                                       const char **reason)
+{
     while (octets->len > 0 && chunked->state < LAST) {
         enum rv_chunked_result result = RV_CHUNKED_INCOMPLETE;
         if (chunked->state == DATA) {

@@ -11,7 +11,8 @@
 #include "http/uri.h"
 
 /* RFC 9112 section 3.2: one line at most, and never an invalid value. */
-static bool apply_host(struct rv_h1_parser *parser, rv_bytes value) {
+static bool apply_host(struct rv_h1_parser *parser, rv_bytes value)
+{
     if (parser->has_host)
         return rv_h1_refuse(parser, 400, "There is more than one Host field.");
     if (!rv_authority_is_valid(value))
@@ -23,7 +24,8 @@ static bool apply_host(struct rv_h1_parser *parser, rv_bytes value) {
 }
 
 /* Up to the next comma, trimmed; true while there is one more element, be it empty. */
-static bool next_element(rv_bytes *list, rv_bytes *element) {
+static bool next_element(rv_bytes *list, rv_bytes *element)
+{
     if (list->ptr == NULL)
         return false;
     const char *comma = list->len > 0 ? memchr(list->ptr, ',', list->len) : NULL;
@@ -39,7 +41,8 @@ static bool next_element(rv_bytes *list, rv_bytes *element) {
 }
 
 /* RFC 9112 section 9.3. Options that are not known say nothing about the connection. */
-static bool apply_connection(struct rv_h1_parser *parser, rv_bytes value) {
+static bool apply_connection(struct rv_h1_parser *parser, rv_bytes value)
+{
     rv_bytes option;
     while (next_element(&value, &option)) {
         if (rv_bytes_equal_nocase(option, RV_LIT("close")))
@@ -51,7 +54,8 @@ static bool apply_connection(struct rv_h1_parser *parser, rv_bytes value) {
 }
 
 /* RFC 9110 section 8.6, RFC 9112 section 6.3 number 5. */
-static bool apply_content_length(struct rv_h1_parser *parser, rv_bytes value) {
+static bool apply_content_length(struct rv_h1_parser *parser, rv_bytes value)
+{
     struct rv_h1_head *head = parser->head;
     uint64_t length = 0;
 
@@ -75,18 +79,21 @@ static bool apply_content_length(struct rv_h1_parser *parser, rv_bytes value) {
     return true;
 }
 
-static const char *skip_blanks(const char *at, const char *end) {
+static const char *skip_blanks(const char *at, const char *end)
+{
     while (at < end && (*at == ' ' || *at == '\t'))
         at++;
     return at;
 }
 
-static const char *skip_token(const char *at, const char *end) {
+static const char *skip_token(const char *at, const char *end)
+{
     return at + rv_scan_token(at, (size_t)(end - at));
 }
 
 /* Behind the closing quote; NULL when there is none. */
-static const char *skip_quoted(const char *at, const char *end) {
+static const char *skip_quoted(const char *at, const char *end)
+{
     for (at++; at < end; at++) {
         if (*at == '"')
             return at + 1;
@@ -98,7 +105,8 @@ static const char *skip_quoted(const char *at, const char *end) {
 
 /* One transfer coding with its parameters (RFC 9112 section 7): returns where it ends, NULL when it
    is malformed. */
-static const char *skip_coding(const char *at, const char *end, rv_bytes *name) {
+static const char *skip_coding(const char *at, const char *end, rv_bytes *name)
+{
     const char *behind = skip_token(at, end);
     *name = rv_slice(at, (size_t)(behind - at));
     if (name->len == 0)
@@ -126,7 +134,8 @@ static const char *skip_coding(const char *at, const char *end, rv_bytes *name) 
 
 /* RFC 9112 sections 6.1 and 6.3: "chunked" alone is understood. Another coding that is well formed
    is not implemented; anything behind "chunked" leaves the end of the message undefined. */
-static bool apply_transfer_encoding(struct rv_h1_parser *parser, rv_bytes value) {
+static bool apply_transfer_encoding(struct rv_h1_parser *parser, rv_bytes value)
+{
     struct rv_h1_head *head = parser->head;
     const char *at = value.ptr;
     const char *end = value.ptr + value.len;
@@ -158,7 +167,8 @@ static bool apply_transfer_encoding(struct rv_h1_parser *parser, rv_bytes value)
 }
 
 /* RFC 9110 section 10.1.1; from a 1.0 client the field is ignored. */
-static bool apply_expect(struct rv_h1_parser *parser, rv_bytes value) {
+static bool apply_expect(struct rv_h1_parser *parser, rv_bytes value)
+{
     rv_bytes expectation;
     while (parser->head->minor > 0 && next_element(&value, &expectation)) {
         if (rv_bytes_equal_nocase(expectation, RV_LIT("100-continue")))
@@ -169,7 +179,8 @@ static bool apply_expect(struct rv_h1_parser *parser, rv_bytes value) {
     return true;
 }
 
-bool rv_h1_apply_field(struct rv_h1_parser *parser, enum rv_field_id id, rv_bytes value) {
+bool rv_h1_apply_field(struct rv_h1_parser *parser, enum rv_field_id id, rv_bytes value)
+{
     switch (id) {
     case RV_FIELD_HOST:
         return apply_host(parser, value);
@@ -187,7 +198,8 @@ bool rv_h1_apply_field(struct rv_h1_parser *parser, enum rv_field_id id, rv_byte
     return true;
 }
 
-bool rv_h1_finish_fields(struct rv_h1_parser *parser) {
+bool rv_h1_finish_fields(struct rv_h1_parser *parser)
+{
     struct rv_h1_head *head = parser->head;
 
     if (!parser->has_host && head->minor > 0)

@@ -35,7 +35,8 @@ bool rv_h1_apply_field(struct rv_h1_parser *parser, enum rv_field_id id, rv_byte
 /* h1_fields.c: what can be said only when all fields are there. */
 bool rv_h1_finish_fields(struct rv_h1_parser *parser);
 
-static inline struct rv_span rv_h1_span(const struct rv_h1_parser *parser, rv_bytes bytes) {
+static inline struct rv_span rv_h1_span(const struct rv_h1_parser *parser, rv_bytes bytes)
+{
     return (struct rv_span){(uint32_t)(bytes.ptr - parser->octets), (uint32_t)bytes.len};
 }
 

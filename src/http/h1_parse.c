@@ -18,19 +18,22 @@
 
 static_assert(sizeof(struct rv_field) == 16, "a field is one 16-octet record");
 
-bool rv_h1_refuse(struct rv_h1_parser *parser, int status, const char *reason) {
+bool rv_h1_refuse(struct rv_h1_parser *parser, int status, const char *reason)
+{
     parser->status = status;
     parser->reason = reason;
     return false;
 }
 
-static const char *refuse(struct rv_h1_parser *parser, int status, const char *reason) {
+static const char *refuse(struct rv_h1_parser *parser, int status, const char *reason)
+{
     (void)rv_h1_refuse(parser, status, reason);
     return NULL;
 }
 
 /* The octets end before the head does. */
-static const char *exhausted(struct rv_h1_parser *parser) {
+static const char *exhausted(struct rv_h1_parser *parser)
+{
     if (parser->limited)
         return refuse(parser, 431, "The head of the request is too large.");
     parser->status = RV_H1_INCOMPLETE;
@@ -40,7 +43,8 @@ static const char *exhausted(struct rv_h1_parser *parser) {
 /* ---- the request line, RFC 9112 section 3 --------------------------------------------------------- */
 
 /* RFC 9112 section 2.2: one empty line before the request line is ignored, for old clients' sake. */
-static const char *skip_empty_line(struct rv_h1_parser *parser, const char *at) {
+static const char *skip_empty_line(struct rv_h1_parser *parser, const char *at)
+{
     if (at == parser->end || *at != '\r')
         return at;
     if (at + 1 == parser->end)
@@ -50,7 +54,8 @@ static const char *skip_empty_line(struct rv_h1_parser *parser, const char *at) 
     return at + 2;
 }
 
-static const char *parse_method(struct rv_h1_parser *parser, const char *at) {
+static const char *parse_method(struct rv_h1_parser *parser, const char *at)
+{
     size_t arrived = (size_t)(parser->end - at);
     size_t limit = arrived < METHOD_BYTES_MAX + 1 ? arrived : METHOD_BYTES_MAX + 1;
     rv_bytes method = rv_slice(at, rv_scan_token(at, limit));
@@ -67,7 +72,8 @@ static const char *parse_method(struct rv_h1_parser *parser, const char *at) {
 }
 
 /* Why a target ends at `at`, when no space is there. */
-static const char *broken_target(struct rv_h1_parser *parser, const char *target, const char *at) {
+static const char *broken_target(struct rv_h1_parser *parser, const char *target, const char *at)
+{
     if ((size_t)(at - target) > parser->limits->target_bytes_max ||
         (at == parser->end && parser->limited))
         return refuse(parser, 414, "The target of the request is too long.");
@@ -80,7 +86,8 @@ static const char *broken_target(struct rv_h1_parser *parser, const char *target
     return refuse(parser, 400, "The target has an octet that no target may have.");
 }
 
-static const char *parse_path_and_query(struct rv_h1_parser *parser, const char *at, size_t limit) {
+static const char *parse_path_and_query(struct rv_h1_parser *parser, const char *at, size_t limit)
+{
     struct rv_h1_head *head = parser->head;
     const char *target = at;
     size_t length = rv_scan_path(at, limit, &head->path_is_plain);
@@ -98,7 +105,8 @@ static const char *parse_path_and_query(struct rv_h1_parser *parser, const char 
     return at;
 }
 
-static const char *parse_target(struct rv_h1_parser *parser, const char *at) {
+static const char *parse_target(struct rv_h1_parser *parser, const char *at)
+{
     struct rv_h1_head *head = parser->head;
     const char *target = at;
     size_t limit = (size_t)(parser->end - at);
@@ -125,7 +133,8 @@ static const char *parse_target(struct rv_h1_parser *parser, const char *at) {
 }
 
 /* Octet by octet, for everything but a whole "HTTP/1.1" or "HTTP/1.0" with its CRLF. */
-static const char *parse_odd_version(struct rv_h1_parser *parser, const char *at) {
+static const char *parse_odd_version(struct rv_h1_parser *parser, const char *at)
+{
     static const char shape[] = "HTTP/d.d\r\n";
     const char *version = at;
 
@@ -141,7 +150,8 @@ static const char *parse_odd_version(struct rv_h1_parser *parser, const char *at
     return at;
 }
 
-static const char *parse_version(struct rv_h1_parser *parser, const char *at) {
+static const char *parse_version(struct rv_h1_parser *parser, const char *at)
+{
     if (parser->end - at >= 10 && memcmp(at, "HTTP/1.1\r\n", 10) == 0) {
         parser->head->minor = 1;
         at += 10;
@@ -159,11 +169,13 @@ static const char *parse_version(struct rv_h1_parser *parser, const char *at) {
 /* ---- field lines, RFC 9112 section 5 --------------------------------------------------------------- */
 
 /* `name` is a token; its letters match `lower` whatever their case. */
-static inline bool name_is(const char *name, const char *lower, size_t length) {
+static inline bool name_is(const char *name, const char *lower, size_t length)
+{
     return rv_bytes_equal_nocase(rv_slice(name, length), rv_slice(lower, length));
 }
 
-static enum rv_field_id field_id(const char *name, size_t length) {
+static enum rv_field_id field_id(const char *name, size_t length)
+{
     switch (length) {
     case 4:
         return name_is(name, "host", 4) ? RV_FIELD_HOST : RV_FIELD_OTHER;
@@ -181,7 +193,8 @@ static enum rv_field_id field_id(const char *name, size_t length) {
 }
 
 /* Why there is no field name with its colon: the token ends at `at`. */
-static const char *broken_name(struct rv_h1_parser *parser, const char *name, const char *at) {
+static const char *broken_name(struct rv_h1_parser *parser, const char *name, const char *at)
+{
     if (at == parser->end)
         return exhausted(parser);
     if (*at == ' ' || *at == '\t')
@@ -194,7 +207,8 @@ static const char *broken_name(struct rv_h1_parser *parser, const char *name, co
     return refuse(parser, 400, "A field name has an octet that no token may have.");
 }
 
-static const char *broken_value(struct rv_h1_parser *parser, const char *at) {
+static const char *broken_value(struct rv_h1_parser *parser, const char *at)
+{
     if (at == parser->end || (*at == '\r' && at + 1 == parser->end))
         return exhausted(parser);
     if (*at == '\r' || *at == '\n')
@@ -203,7 +217,8 @@ static const char *broken_value(struct rv_h1_parser *parser, const char *at) {
 }
 
 /* The empty line behind the fields. */
-static const char *parse_end(struct rv_h1_parser *parser, const char *at) {
+static const char *parse_end(struct rv_h1_parser *parser, const char *at)
+{
     if (at + 1 == parser->end)
         return exhausted(parser);
     if (at[1] != '\n')
@@ -213,7 +228,8 @@ static const char *parse_end(struct rv_h1_parser *parser, const char *at) {
 
 /* Reads one field line into `field`. */
 static const char *parse_field(struct rv_h1_parser *parser, const char *name,
-                               struct rv_field *field) {
+                               struct rv_field *field)
+{
     const char *end = parser->end;
     const char *at = name + rv_scan_token(name, (size_t)(end - name));
 
@@ -243,7 +259,8 @@ static const char *parse_field(struct rv_h1_parser *parser, const char *name,
 
 /* All field lines and the empty line. In a trailer section the fields of the message's framing mean
    nothing (RFC 9110 section 6.5.1). */
-static const char *parse_fields(struct rv_h1_parser *parser, const char *at, bool is_trailer) {
+static const char *parse_fields(struct rv_h1_parser *parser, const char *at, bool is_trailer)
+{
     struct rv_field *fields = parser->head->fields;
     uint32_t count = 0;
 
@@ -276,7 +293,8 @@ static const char *parse_fields(struct rv_h1_parser *parser, const char *at, boo
 /* ---- the calls -------------------------------------------------------------------------------------- */
 
 static struct rv_h1_parser parser_of(const char *octets, size_t length,
-                                     const struct rv_h1_limits *limits, struct rv_h1_head *head) {
+                                     const struct rv_h1_limits *limits, struct rv_h1_head *head)
+{
     bool limited = length >= limits->head_bytes_max;
     return (struct rv_h1_parser){
         .octets = octets,
@@ -288,7 +306,8 @@ static struct rv_h1_parser parser_of(const char *octets, size_t length,
     };
 }
 
-static const char *parse_head(struct rv_h1_parser *parser) {
+static const char *parse_head(struct rv_h1_parser *parser)
+{
     const char *at = parser->octets;
     struct rv_h1_head *head = parser->head;
 
@@ -313,7 +332,8 @@ static const char *parse_head(struct rv_h1_parser *parser) {
 }
 
 int rv_h1_parse_head(const char *octets, size_t length, const struct rv_h1_limits *limits,
-                     struct rv_h1_head *head, const char **reason) {
+                     struct rv_h1_head *head, const char **reason)
+{
     struct rv_h1_parser parser = parser_of(octets, length, limits, head);
     if (parse_head(&parser) == NULL && parser.status != RV_H1_INCOMPLETE)
         *reason = parser.reason;
@@ -321,15 +341,16 @@ int rv_h1_parse_head(const char *octets, size_t length, const struct rv_h1_limit
 }
 
 int rv_h1_parse_trailers(const char *octets, size_t length, const struct rv_h1_limits *limits,
-                         struct rv_h1_head *head, const char **reason) {
+                         struct rv_h1_head *head, const char **reason)
+{
     struct rv_h1_parser parser = parser_of(octets, length, limits, head);
     if (parse_fields(&parser, octets, true) == NULL && parser.status != RV_H1_INCOMPLETE)
         *reason = parser.reason;
     return parser.status;
 }
 
-const struct rv_field *rv_h1_find(const char *octets, const struct rv_h1_head *head,
-                                  rv_bytes name) {
+const struct rv_field *rv_h1_find(const char *octets, const struct rv_h1_head *head, rv_bytes name)
+{
     for (uint32_t i = 0; i < head->field_count; i++) {
         const struct rv_field *field = &head->fields[i];
         if (field->name_length == name.len &&

@@ -8,7 +8,8 @@
 #include "http/uri.h"
 
 /* "http://" or "https://", any case (RFC 3986 section 3.1); 0: another scheme or none. */
-static size_t scheme_length(rv_bytes target) {
+static size_t scheme_length(rv_bytes target)
+{
     if (target.len >= 7 && rv_bytes_equal_nocase(rv_slice(target.ptr, 7), RV_LIT("http://")))
         return 7;
     if (target.len >= 8 && rv_bytes_equal_nocase(rv_slice(target.ptr, 8), RV_LIT("https://")))
@@ -16,7 +17,8 @@ static size_t scheme_length(rv_bytes target) {
     return 0;
 }
 
-static bool split_absolute(struct rv_h1_parser *parser, rv_bytes target, size_t scheme) {
+static bool split_absolute(struct rv_h1_parser *parser, rv_bytes target, size_t scheme)
+{
     struct rv_h1_head *head = parser->head;
     const char *end = target.ptr + target.len;
     const char *authority = target.ptr + scheme;
@@ -41,7 +43,8 @@ static bool split_absolute(struct rv_h1_parser *parser, rv_bytes target, size_t 
 }
 
 /* host ":" port, and unlike elsewhere the port is needed (RFC 9110 section 9.3.6). */
-static bool split_authority(struct rv_h1_parser *parser, rv_bytes target) {
+static bool split_authority(struct rv_h1_parser *parser, rv_bytes target)
+{
     if (!rv_authority_is_valid(target) || !rv_is_digit(target.ptr[target.len - 1]) ||
         memrchr(target.ptr, ':', target.len) == NULL)
         return rv_h1_refuse(parser, 400, "The target of CONNECT is not a host and a port.");
@@ -50,7 +53,8 @@ static bool split_authority(struct rv_h1_parser *parser, rv_bytes target) {
     return true;
 }
 
-bool rv_h1_split_target(struct rv_h1_parser *parser, rv_bytes target) {
+bool rv_h1_split_target(struct rv_h1_parser *parser, rv_bytes target)
+{
     struct rv_h1_head *head = parser->head;
 
     if (head->method_id == RV_METHOD_CONNECT)

@@ -10,7 +10,8 @@ static const rv_bytes method_texts[] = {[RV_METHOD_EXTENSION] = {NULL, 0},
 #undef RV_METHOD_TEXT
 };
 
-enum rv_method rv_method_of(rv_bytes text) {
+enum rv_method rv_method_of(rv_bytes text)
+{
 #define RV_METHOD_MATCH(name)                                                                      \
     if (text.len == sizeof(#name) - 1 && memcmp(text.ptr, #name, sizeof(#name) - 1) == 0)          \
         return RV_METHOD_##name;
@@ -19,6 +20,7 @@ enum rv_method rv_method_of(rv_bytes text) {
     return RV_METHOD_EXTENSION;
 }
 
-rv_bytes rv_method_text(enum rv_method method) {
+rv_bytes rv_method_text(enum rv_method method)
+{
     return method_texts[method];
 }
