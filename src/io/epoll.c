@@ -1,0 +1,311 @@
+/*
+ * The epoll back end: edge-triggered, each descriptor registered once. In steady state a request costs
+ * one recv and one send, and one epoll_wait serves all that is ready.
+ *
+ * Facts it stands on:
+ *  - a recv that returns fewer octets than it had room for has emptied the socket, so no second recv
+ *    is needed; with EPOLLRDHUP in the event the FIN lies behind those octets;
+ *  - most connections that are just accepted have their request there already: reading before
+ *    registering saves the epoll_ctl and one wake-up for a connection that is closed after one answer;
+ *  - EPOLLOUT is only asked for from the first time that a socket was full, and kept then: in
+ *    edge-triggered mode it costs nothing while the socket never fills.
+ */
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "io/backend.h"
+#include "io/listener.h"
+#include "io/stream.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 512
+#define RECEIVE_ROUNDS 4 /* recvs for one stream before others get their turn */
+
+/* What an event belongs to: the low bits of a pointer that is 8-aligned. */
+enum { TAG_STREAM = 0, TAG_LISTENER = 1, TAG_WAKE = 2, TAG_MASK = 7 };
+
+struct epoll_state {
+    int epoll;
+    int wake;
+    struct epoll_event events[EVENTS_MAX];
+};
+
+static struct epoll_state *state_of(const struct rv_loop *loop)
+{
+    return loop->backend_state;
+}
+
+static void epoll_close(struct rv_loop *loop)
+{
+    struct epoll_state *state = state_of(loop);
+    if (state->wake >= 0)
+        close(state->wake);
+    if (state->epoll >= 0)
+        close(state->epoll);
+    free(state);
+    loop->backend_state = NULL;
+}
+
+static rv_error error_of(int error_number)
+{
+    switch (error_number) {
+    case EMFILE:
+    case ENFILE:
+        return RV_EFILES;
+    case ENOMEM:
+    case ENOSPC:
+        return RV_ENOMEM;
+    default:
+        return RV_EIO;
+    }
+}
+
+static rv_error epoll_open(struct rv_loop *loop)
+{
+    struct epoll_state *state = malloc(sizeof *state);
+    if (state == NULL)
+        return RV_ENOMEM;
+    state->epoll = epoll_create1(EPOLL_CLOEXEC);
+    state->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    loop->backend_state = state;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = TAG_WAKE};
+    if (state->epoll < 0 || state->wake < 0 ||
+        epoll_ctl(state->epoll, EPOLL_CTL_ADD, state->wake, &event) != 0) {
+        rv_error error = error_of(errno);
+        epoll_close(loop);
+        return error;
+    }
+    return 0;
+}
+
+static void epoll_read_clock(struct rv_loop *loop)
+{
+    loop->now_ms = rv_clock_monotonic_ms();
+    loop->wall_s = rv_clock_wall_s();
+}
+
+static void epoll_wake(struct rv_loop *loop)
+{
+    uint64_t one = 1;
+    /* It can only fail when the counter is full, and then the loop is awake anyway. */
+    ssize_t ignored = write(state_of(loop)->wake, &one, sizeof one);
+    (void)ignored;
+}
+
+/* ---- receiving -------------------------------------------------------------------------------------- */
+
+/* Drops octets without copying them (tcp(7), MSG_TRUNC); unix sockets have to be read. */
+static ssize_t receive_some(struct rv_stream *stream)
+{
+    struct rv_loop *loop = stream->loop;
+    int flags = stream->discarding && stream->is_tcp ? MSG_TRUNC : 0;
+    return recv(stream->descriptor, loop->receive_buffer, RV_RECEIVE_BYTES, flags);
+}
+
+/* Reads until the socket is empty, the stream is paused or closed, or others must have their turn.
+   `ended`: a FIN is known to be behind what is there. */
+static void receive(struct rv_stream *stream, bool ended)
+{
+    stream->readable = false;
+    for (int round = 0; round < RECEIVE_ROUNDS; round++) {
+        ssize_t count = receive_some(stream);
+        if (count < 0) {
+            if (errno == EINTR)
+                continue;
+            if (errno != EAGAIN)
+                rv_stream_lost(stream, RV_EGONE);
+            return;
+        }
+        if (count == 0) {
+            rv_stream_peer_ended(stream);
+            return;
+        }
+        rv_stream_received(stream, stream->loop->receive_buffer, (size_t)count);
+        if (stream->closed)
+            return;
+        if (count < RV_RECEIVE_BYTES && !ended)
+            return;
+        if (stream->paused) {
+            stream->readable = true;
+            return;
+        }
+        if (count < RV_RECEIVE_BYTES) {
+            rv_stream_peer_ended(stream);
+            return;
+        }
+    }
+    stream->readable = true;
+    rv_stream_schedule(stream);
+}
+
+static void epoll_receive(struct rv_stream *stream)
+{
+    receive(stream, false);
+}
+
+static void epoll_attach(struct rv_stream *stream)
+{
+    receive(stream, false);
+    if (stream->closed)
+        return;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = stream};
+    if (stream->write_watch)
+        event.events |= EPOLLOUT;
+    stream->attached = true;
+    if (epoll_ctl(state_of(stream->loop)->epoll, EPOLL_CTL_ADD, stream->descriptor, &event) != 0)
+        rv_stream_lost(stream, error_of(errno));
+}
+
+static void epoll_detach(struct rv_stream *stream)
+{
+    close(stream->descriptor); /* takes it out of the epoll set: it is never duplicated */
+    stream->descriptor = -1;
+}
+
+/* ---- sending ---------------------------------------------------------------------------------------- */
+
+static void watch_for_room(struct rv_stream *stream)
+{
+    if (stream->write_watch)
+        return;
+    stream->write_watch = true;
+    if (!stream->attached)
+        return; /* epoll_attach will ask for it */
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                .data.ptr = stream};
+    epoll_ctl(state_of(stream->loop)->epoll, EPOLL_CTL_MOD, stream->descriptor, &event);
+}
+
+static ssize_t epoll_send(struct rv_stream *stream, const struct iovec *pieces, int count, bool more)
+{
+    int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+    size_t total = 0;
+    for (int i = 0; i < count; i++)
+        total += pieces[i].iov_len;
+    ssize_t sent;
+    do {
+        if (count == 1) {
+            sent = send(stream->descriptor, pieces[0].iov_base, pieces[0].iov_len, flags);
+        } else {
+            struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+            sent = sendmsg(stream->descriptor, &message, flags);
+        }
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0 && errno != EAGAIN)
+        return -errno;
+    if (sent < 0 || (size_t)sent < total)
+        watch_for_room(stream);
+    return sent < 0 ? -EAGAIN : sent;
+}
+
+static ssize_t epoll_send_file(struct rv_stream *stream, int file, uint64_t offset, uint64_t length)
+{
+    off_t at = (off_t)offset;
+    size_t run = length < RV_TURN_SEND_BYTES ? (size_t)length : RV_TURN_SEND_BYTES;
+    ssize_t sent;
+    do
+        sent = sendfile(stream->descriptor, file, &at, run); /* SIGPIPE is blocked in workers */
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0) {
+        if (errno == EAGAIN)
+            watch_for_room(stream);
+        return -errno;
+    }
+    return sent;
+}
+
+static void epoll_shut_down(struct rv_stream *stream)
+{
+    shutdown(stream->descriptor, SHUT_WR);
+}
+
+static uint64_t epoll_unacknowledged(struct rv_stream *stream)
+{
+    int octets = 0;
+    if (ioctl(stream->descriptor, SIOCOUTQ, &octets) != 0 || octets < 0)
+        return 0;
+    /* The FIN counts as one octet, and a unix socket reports the size of its buffers. */
+    return (uint64_t)octets > stream->sent ? stream->sent : (uint64_t)octets;
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------------- */
+
+static void stream_event(struct rv_stream *stream, uint32_t events)
+{
+    if (stream->closed)
+        return;
+    if ((events & (EPOLLERR | EPOLLHUP)) != 0 && stream->paused) {
+        rv_stream_lost(stream, RV_EGONE);
+        return;
+    }
+    if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
+        if (stream->paused)
+            stream->readable = true;
+        else
+            receive(stream, (events & EPOLLRDHUP) != 0);
+    }
+    if ((events & EPOLLOUT) != 0 && !stream->closed && stream->blocked)
+        rv_stream_writable(stream);
+}
+
+static void epoll_wait_and_dispatch(struct rv_loop *loop, uint64_t wait_ms)
+{
+    struct epoll_state *state = state_of(loop);
+    int timeout = wait_ms == UINT64_MAX ? -1 : wait_ms > 1000000 ? 1000000 : (int)wait_ms;
+    int count = epoll_wait(state->epoll, state->events, EVENTS_MAX, timeout);
+    epoll_read_clock(loop);
+    for (int i = 0; i < count; i++) {
+        uint64_t data = state->events[i].data.u64;
+        void *object = (void *)(uintptr_t)(data & ~(uint64_t)TAG_MASK);
+        switch (data & TAG_MASK) {
+        case TAG_STREAM:
+            stream_event(object, state->events[i].events);
+            break;
+        case TAG_LISTENER:
+            rv_listener_ready(object, RV_ACCEPT_BATCH);
+            break;
+        default: /* a wake-up: edge-triggered, so the counter need not be read */
+            break;
+        }
+    }
+}
+
+/* ---- accepting -------------------------------------------------------------------------------------- */
+
+static rv_error epoll_accept_start(struct rv_listener *listener)
+{
+    struct epoll_event event = {.events = EPOLLIN | (listener->shared ? EPOLLEXCLUSIVE : 0),
+                                .data.u64 = (uintptr_t)listener | TAG_LISTENER};
+    int epoll = state_of(listener->loop)->epoll;
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, listener->descriptor, &event) == 0 ? 0 : error_of(errno);
+}
+
+static void epoll_accept_stop(struct rv_listener *listener)
+{
+    epoll_ctl(state_of(listener->loop)->epoll, EPOLL_CTL_DEL, listener->descriptor, NULL);
+}
+
+const struct rv_backend rv_backend_epoll = {
+    .name = "epoll",
+    .open = epoll_open,
+    .close = epoll_close,
+    .read_clock = epoll_read_clock,
+    .wait = epoll_wait_and_dispatch,
+    .wake = epoll_wake,
+    .attach = epoll_attach,
+    .detach = epoll_detach,
+    .receive = epoll_receive,
+    .send = epoll_send,
+    .send_file = epoll_send_file,
+    .shut_down = epoll_shut_down,
+    .unacknowledged = epoll_unacknowledged,
+    .accept_start = epoll_accept_start,
+    .accept_stop = epoll_accept_stop,
+};

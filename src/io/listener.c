@@ -1,0 +1,54 @@
+/*
+ * Accepting (listener.h).
+ */
+#include "io/listener.h"
+
+#include "io/backend.h"
+
+#include <errno.h>
+
+rv_error rv_listener_start(struct rv_listener *listener)
+{
+    if (listener->accepting)
+        return 0;
+    rv_error error = listener->loop->backend->accept_start(listener);
+    listener->accepting = error == 0;
+    return error;
+}
+
+void rv_listener_stop(struct rv_listener *listener)
+{
+    if (!listener->accepting)
+        return;
+    listener->accepting = false;
+    listener->loop->backend->accept_stop(listener);
+}
+
+void rv_listener_ready(struct rv_listener *listener, unsigned most)
+{
+    for (unsigned i = 0; i < most && listener->accepting; i++) {
+        struct sockaddr_storage peer;
+        socklen_t peer_length = sizeof peer;
+        int descriptor = accept4(listener->descriptor, (struct sockaddr *)&peer, &peer_length,
+                                 SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (descriptor >= 0) {
+            listener->on_accept(listener, descriptor, (struct sockaddr *)&peer, peer_length);
+            continue;
+        }
+        switch (errno) {
+        case EMFILE:
+        case ENFILE:
+        case ENOMEM:
+        case ENOBUFS: {
+            int error_number = errno;
+            rv_listener_stop(listener);
+            listener->on_exhausted(listener, error_number);
+            return;
+        }
+        case EAGAIN:
+            return;
+        default: /* the client has gone already (ECONNABORTED and kin), or a signal: try the next */
+            break;
+        }
+    }
+}

@@ -1,0 +1,37 @@
+/*
+ * A listening socket in a loop: it accepts, and hands each connected descriptor to its owner. When the
+ * process has no descriptor left it stops accepting instead of spinning, and leaves it to the owner
+ * when to go on. It does not own the descriptor: several loops may share one.
+ */
+#ifndef RV_IO_LISTENER_H
+#define RV_IO_LISTENER_H
+
+#include "io/loop.h"
+
+#include <sys/socket.h>
+
+/* Connections taken in one wake-up before others get their turn. */
+#define RV_ACCEPT_BATCH 64
+
+struct rv_listener {
+    struct rv_loop *loop;
+    int descriptor;
+    bool shared; /* with other loops: only one of them is to be woken */
+    bool is_tcp;
+    bool accepting;
+    /* A connected, non-blocking, close-on-exec descriptor; it is the callee's. */
+    void (*on_accept)(struct rv_listener *listener, int descriptor, const struct sockaddr *peer,
+                      socklen_t peer_length);
+    /* Accepting failed with this errno (EMFILE, ENFILE, ENOMEM, ENOBUFS) and is stopped. */
+    void (*on_exhausted)(struct rv_listener *listener, int error_number);
+};
+
+rv_error rv_listener_start(struct rv_listener *listener);
+void rv_listener_stop(struct rv_listener *listener);
+
+/* ---- what back ends report -------------------------------------------------------------------------- */
+
+/* Takes up to `most` connections from the descriptor by accept4. */
+void rv_listener_ready(struct rv_listener *listener, unsigned most);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * A stream: a connected byte stream with back-pressure both ways, whatever carries it. Received octets
+ * come as calls of `on_data`; output is written by copy, by reference or from a file, leaves in order,
+ * and what the peer does not take is queued. Embedded in its owner (a connection), who gives the
+ * memory back in `on_closed`.
+ *
+ * The life of a stream:
+ *
+ *     rv_stream_open -> OPEN --rv_stream_finish--> FINISHING --all sent--> FINISHED --+
+ *                        |                              |                            |
+ *                        +------- rv_stream_close, or on_lost ----------------------+-> CLOSED
+ *                                                             (end of the turn: on_closed)
+ *
+ * An idle stream holds nothing but this record: no buffer, no queue.
+ */
+#ifndef RV_IO_STREAM_H
+#define RV_IO_STREAM_H
+
+#include "base/bytes.h"
+#include "io/loop.h"
+
+#include <sys/socket.h>
+
+struct rv_stream_events {
+    /* Octets have arrived; they may be changed, and RV_SCAN_PADDING octets behind them be read and
+       written. They live until the call returns. Never called while the stream is paused. */
+    void (*on_data)(struct rv_stream *stream, char *octets, size_t length);
+    /* The peer has half-closed: nothing more will arrive. Once. */
+    void (*on_end)(struct rv_stream *stream);
+    /* The queue was over the high-water mark (rv_stream_want_drain) and is under the low one. */
+    void (*on_drain)(struct rv_stream *stream);
+    /* The connection broke, or output failed. The stream is closed right after. */
+    void (*on_lost)(struct rv_stream *stream, rv_error error);
+    /* The turn that rv_stream_again asked for. */
+    void (*on_again)(struct rv_stream *stream);
+    /* The stream's timer. */
+    void (*on_timer)(struct rv_stream *stream);
+    /* The last call: the descriptor is closed, the memory is the owner's. */
+    void (*on_closed)(struct rv_stream *stream);
+};
+
+struct rv_output; /* the queue; its insides are stream.c's */
+
+struct rv_stream {
+    const struct rv_stream_events *events;
+    struct rv_loop *loop;
+    struct rv_output *output; /* NULL: nothing is queued */
+    struct rv_stream *next;   /* in the loop's `again` or `dead` list */
+    struct rv_timer timer;
+    uint64_t sent;  /* octets the back end has taken */
+    int descriptor; /* owned; the sim back end's number of the peer */
+    bool paused : 1;      /* the owner wants no data */
+    bool readable : 1;    /* octets may be waiting while the stream is paused */
+    bool ended : 1;       /* the peer's FIN has been seen */
+    bool discarding : 1;  /* received octets are dropped */
+    bool blocked : 1;     /* the back end took less than all; waiting for rv_stream_writable */
+    bool write_watch : 1; /* the back end's: it is set up to hear of room for output */
+    bool attached : 1;    /* the back end's: it knows the descriptor */
+    bool want_drain : 1;  /* on_drain is due under the low-water mark */
+    bool finishing : 1;   /* FIN when all is sent */
+    bool close_when_sent : 1;
+    bool closed : 1;
+    bool broken : 1; /* output failed; on_lost is due */
+    bool in_again : 1;
+    bool again_asked : 1; /* by the owner: on_again */
+    bool is_tcp : 1;
+};
+
+/* Takes over a connected, non-blocking descriptor and starts receiving: on_data may be called before
+   this returns, and the stream may even be closed by then. `is_tcp` false: a unix socket. */
+void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
+                    const struct rv_stream_events *events, int descriptor, bool is_tcp);
+
+/* Room for `size` octets (at most RV_PAGE_BYTES / 2) of output in one run; NULL: no memory. The caller
+   fills it and says with rv_stream_commit how much it used, before any other call. */
+char *rv_stream_reserve(struct rv_stream *stream, size_t size);
+void rv_stream_commit(struct rv_stream *stream, size_t used);
+
+/* Output, copied. RV_EGONE on a closed stream, RV_ENOMEM: nothing of it was taken. */
+rv_error rv_stream_write(struct rv_stream *stream, rv_bytes octets);
+
+/* Output by reference: `release(ctx)` is called once, when it is sent or the stream is closed - also
+   when this fails. It may be called before this returns. */
+rv_error rv_stream_write_borrowed(struct rv_stream *stream, rv_bytes octets,
+                                  void (*release)(void *ctx), void *ctx);
+
+/* Output from an open regular file, which is the stream's from now on and is closed when sent. A file
+   that turns out shorter breaks the connection: on_lost with RV_EIO. */
+rv_error rv_stream_write_file(struct rv_stream *stream, int file, uint64_t offset, uint64_t length);
+
+/* Sends what can be sent. Failures come as on_lost at the end of the turn. */
+void rv_stream_flush(struct rv_stream *stream);
+
+/* Octets that are queued because the peer takes no more. */
+size_t rv_stream_queued(const struct rv_stream *stream);
+
+/* True when everything written has been taken by the kernel. */
+bool rv_stream_is_sent(const struct rv_stream *stream);
+
+/* Asks for on_drain, once. */
+void rv_stream_want_drain(struct rv_stream *stream);
+
+/* Octets that the peer has acknowledged; only ever grows. */
+uint64_t rv_stream_acknowledged(struct rv_stream *stream);
+
+/* Stops and restarts on_data. Restarting never calls on_data by itself: that is for the next turn. */
+void rv_stream_pause(struct rv_stream *stream);
+void rv_stream_resume(struct rv_stream *stream);
+
+/* Drops everything that arrives from now on. */
+void rv_stream_discard(struct rv_stream *stream);
+
+/* Calls on_again in the next turn. */
+void rv_stream_again(struct rv_stream *stream);
+
+/* FIN behind what has been written; the peer may go on sending. */
+void rv_stream_finish(struct rv_stream *stream);
+
+/* Closes as soon as everything written is sent; at once when it is. */
+void rv_stream_close_when_sent(struct rv_stream *stream);
+
+/* Closes now; what was not sent is dropped. on_closed comes at the end of the turn. */
+void rv_stream_close(struct rv_stream *stream);
+
+/* Sets the stream's one timer (lazily, io/timer.h), or stops it. */
+static inline void rv_stream_set_timer(struct rv_stream *stream, uint64_t deadline_ms)
+{
+    rv_timer_set(&stream->loop->wheel, &stream->timer, deadline_ms);
+}
+void rv_stream_stop_timer(struct rv_stream *stream);
+
+/* ---- what back ends and the loop call --------------------------------------------------------- */
+
+void rv_stream_received(struct rv_stream *stream, char *octets, size_t length);
+void rv_stream_peer_ended(struct rv_stream *stream);
+void rv_stream_writable(struct rv_stream *stream);
+void rv_stream_lost(struct rv_stream *stream, rv_error error);
+
+/* Another go in the next turn (reading on, sending on). */
+void rv_stream_schedule(struct rv_stream *stream);
+void rv_stream_run_again(struct rv_loop *loop);
+void rv_stream_bury(struct rv_loop *loop);
+
+#endif
