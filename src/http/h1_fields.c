@@ -10,12 +10,26 @@
 #include "http/scan.h"
 #include "http/uri.h"
 
+/* Nearly every Host is a name or an IPv4 address, and a port of four digits at most. */
+static inline bool is_plain_host(rv_bytes value)
+{
+    size_t name = rv_scan_host(value.ptr, value.len);
+    if (name == value.len)
+        return name > 0;
+    if (name == 0 || value.ptr[name] != ':' || value.len - name > 5)
+        return false;
+    for (size_t i = name + 1; i < value.len; i++)
+        if (!rv_is_digit(value.ptr[i]))
+            return false;
+    return true;
+}
+
 /* RFC 9112 section 3.2: one line at most, and never an invalid value. */
 static bool apply_host(struct rv_h1_parser *parser, rv_bytes value)
 {
     if (parser->has_host)
         return rv_h1_refuse(parser, 400, "There is more than one Host field.");
-    if (!rv_authority_is_valid(value))
+    if (!is_plain_host(value) && !rv_authority_is_valid(value))
         return rv_h1_refuse(parser, 400, "The Host field is not valid.");
     parser->has_host = true;
     if (parser->head->form == RV_TARGET_ORIGIN || parser->head->form == RV_TARGET_ASTERISK)
@@ -44,6 +58,10 @@ static bool next_element(rv_bytes *list, rv_bytes *element)
 static bool apply_connection(struct rv_h1_parser *parser, rv_bytes value)
 {
     rv_bytes option;
+    if (value.len == 10 && rv_h1_matches(value.ptr, "keep-alive", 10)) {
+        parser->head->asked_keep_alive = true;
+        return true;
+    }
     while (next_element(&value, &option)) {
         if (rv_bytes_equal_nocase(option, RV_LIT("close")))
             parser->asked_close = true;

@@ -40,4 +40,31 @@ static inline struct rv_span rv_h1_span(const struct rv_h1_parser *parser, rv_by
     return (struct rv_span){(uint32_t)(bytes.ptr - parser->octets), (uint32_t)bytes.len};
 }
 
+/* How four or eight octets differ from `lower`, whatever the case of letters; 0: not at all. */
+static inline uint64_t rv_h1_difference(const char *text, const char *lower, size_t octets)
+{
+    const uint64_t lower_case = 0x2020202020202020;
+    uint64_t a = 0;
+    uint64_t b = 0;
+    memcpy(&a, text, octets);
+    memcpy(&b, lower, octets);
+    return (a | lower_case) ^ (b | lower_case);
+}
+
+/*
+ * Is `text` the word `lower`, whatever the case of its letters? Both have `length` octets, 4 to 24;
+ * `lower` consists of small letters, digits and "-", and `text` of octets that a field value may
+ * have: then setting bit 5 makes no other octet equal to one of them. With a constant length it is
+ * two or three comparisons of words that overlap.
+ */
+static inline bool rv_h1_matches(const char *text, const char *lower, size_t length)
+{
+    if (length < 8)
+        return (rv_h1_difference(text, lower, 4) |
+                rv_h1_difference(text + length - 4, lower + length - 4, 4)) == 0;
+    uint64_t middle = length > 16 ? rv_h1_difference(text + 8, lower + 8, 8) : 0;
+    return (rv_h1_difference(text, lower, 8) | middle |
+            rv_h1_difference(text + length - 8, lower + length - 8, 8)) == 0;
+}
+
 #endif
