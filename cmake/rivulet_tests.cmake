@@ -1,7 +1,7 @@
 # Test programs and fuzz targets.
 #
-# tests/unit/**/test_*.c and tests/wire/*.c each become one cmocka program and one ctest test named
-# after the file. They link the library's objects rather than the library, so that hidden functions
+# tests/unit/**/test_*.c and tests/wire/run_*.c each become one cmocka program and one ctest test
+# named after the file; tests/wire/wire_*.c is what the latter share. They link the library's objects rather than the library, so that hidden functions
 # can be called, and run in the source root, so that case files are found by their path in the tree.
 # A test that includes <pthread.h> carries the label "threads": those run under ThreadSanitizer too.
 
@@ -34,12 +34,15 @@ function(rv_add_tests)
     foreach(source IN LISTS unit_sources)
         rv_add_test(${source})
     endforeach()
-    file(GLOB wire_sources CONFIGURE_DEPENDS tests/wire/*.c)
-    if(wire_sources)
+    file(GLOB wire_runners CONFIGURE_DEPENDS tests/wire/run_*.c)
+    file(GLOB wire_sources CONFIGURE_DEPENDS tests/wire/wire_*.c)
+    if(wire_runners)
         pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
     endif()
-    foreach(source IN LISTS wire_sources)
+    foreach(source IN LISTS wire_runners)
         rv_add_test(${source} PkgConfig::jansson)
+        cmake_path(GET source STEM name)
+        target_sources(${name} PRIVATE ${wire_sources})
     endforeach()
 endfunction()
 
