@@ -1,8 +1,8 @@
 /*
- * How long does one request head take? Parses three heads again and again, sixteen of a kind behind
- * each other as pipelining clients send them, and prints nanoseconds per head: the best and the
- * median of many short rounds, because a busy machine only ever adds. No sockets, no server; what is
- * measured is http/h1_parse.c and what it calls. CMake does not build it:
+ * How long does one request head take? Parses three heads again and again, sixteen of a kind
+ * behind each other as pipelining clients send them, and prints nanoseconds per head: the best
+ * and the median of many short rounds, because a busy machine only ever adds. No sockets, no
+ * server; what is measured is http/h1_parse.c and what it calls. CMake does not build it:
  *
  *   cc -std=gnu17 -O2 -D_GNU_SOURCE -Iinclude -Isrc -o build/parse bench/micro/parse.c \
  *      src/http/h1_parse.c src/http/h1_target.c src/http/h1_fields.c src/http/scan.c \

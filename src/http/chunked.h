@@ -1,8 +1,9 @@
 /*
- * The chunked transfer coding, decoding side (RFC 9112 section 7.1): octets in, runs of chunk data
- * out, in place. It is called again and again with what has arrived and keeps only a few numbers
- * between calls; the trailer section is left to rv_h1_parse_trailers. Sizes are 1*HEXDIG and nothing
- * else; lines end with CRLF and nothing else; extensions are checked, bounded and dropped.
+ * The chunked transfer coding, decoding side (RFC 9112 section 7.1): octets in, runs of chunk
+ * data out, in place. It is called again and again with what has arrived and keeps only a few
+ * numbers between calls; the trailer section is left to rv_h1_parse_trailers. Sizes are 1*HEXDIG
+ * and nothing else; lines end with CRLF and nothing else; extensions are checked, bounded and
+ * dropped.
  */
 #ifndef RV_HTTP_CHUNKED_H
 #define RV_HTTP_CHUNKED_H

@@ -1,7 +1,7 @@
 /*
  * The fields of a head that decide about the message itself: Host, Connection, Content-Length,
- * Transfer-Encoding, Expect. Where the length of a message could be read in two ways, it is refused:
- * that is what request smuggling lives on (RFC 9112 section 11.2).
+ * Transfer-Encoding, Expect. Where the length of a message could be read in two ways, it is
+ * refused: that is what request smuggling lives on (RFC 9112 section 11.2).
  *
  * Refusals with 400 are spoken at the line that earns them. 413 and 501 judge a head that is well
  * formed, so they wait for its end: a 400 further down is the better answer.

@@ -1,8 +1,9 @@
 /*
- * The head of an HTTP/1 request (h1_parse.h): walks over the request line and the field lines, once,
- * from front to back, and refuses at the first octet that no valid head has there. What was decided
- * from the octets before a place never depends on those behind it: so a head that arrives in pieces
- * gets the same verdict as one that arrives whole.
+ * The head of an HTTP/1 request (h1_parse.h): walks over the request line and the field lines,
+ * once, from front to back, and refuses at the first octet that no valid head has there; what a
+ * target or a field means is judged where it ends. What was decided from the octets before a
+ * place never depends on those behind it: so a head that arrives in pieces gets the same verdict
+ * as one that arrives whole.
  *
  * Each step takes the place where it starts and returns the place where it ended, or NULL with the
  * parser's status set. Octets are compared in words and scanned in blocks (scan.h), which may reach
@@ -40,9 +41,9 @@ static const char *exhausted(struct rv_h1_parser *parser)
     return NULL;
 }
 
-/* ---- the request line, RFC 9112 section 3 --------------------------------------------------------- */
+/* ---- the request line, RFC 9112 section 3 ---------------------------------------------------- */
 
-/* RFC 9112 section 2.2: one empty line before the request line is ignored, for old clients' sake. */
+/* RFC 9112 section 2.2: one empty line before the request line is ignored. */
 static const char *skip_empty_line(struct rv_h1_parser *parser, const char *at)
 {
     if (at == parser->end || *at != '\r')
@@ -69,7 +70,7 @@ static const char *parse_method(struct rv_h1_parser *parser, const char *at)
     }
     size_t arrived = (size_t)(parser->end - at);
     size_t limit = arrived < METHOD_BYTES_MAX + 1 ? arrived : METHOD_BYTES_MAX + 1;
-    rv_bytes method = rv_slice(at, rv_scan_token(at, limit));
+    rv_bytes method = rv_slice(at, rv_scan_token_scalar(at, limit));
 
     if (method.len > METHOD_BYTES_MAX)
         return refuse(parser, 400, "The method is too long.");
@@ -178,7 +179,7 @@ static const char *parse_version(struct rv_h1_parser *parser, const char *at)
     return at;
 }
 
-/* ---- field lines, RFC 9112 section 5 --------------------------------------------------------------- */
+/* ---- field lines, RFC 9112 section 5 --------------------------------------------------------- */
 
 static inline enum rv_field_id field_id(const char *name, size_t length)
 {
@@ -297,7 +298,7 @@ static const char *parse_fields(struct rv_h1_parser *parser, const char *at, boo
     return at;
 }
 
-/* ---- the calls -------------------------------------------------------------------------------------- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 static struct rv_h1_parser parser_of(const char *octets, size_t length,
                                      const struct rv_h1_limits *limits, struct rv_h1_head *head)

@@ -30,7 +30,8 @@ struct rv_field {
     uint16_t id; /* enum rv_field_id */
 };
 
-enum rv_target_form { /* RFC 9112 section 3.2 */
+/* RFC 9112 section 3.2. */
+enum rv_target_form {
     RV_TARGET_ORIGIN,
     RV_TARGET_ABSOLUTE,
     RV_TARGET_AUTHORITY, /* CONNECT */
@@ -58,10 +59,10 @@ struct rv_h1_head {
     uint32_t field_count;
     struct rv_span method;
     struct rv_span target;
-    struct rv_span path;      /* part of the target: "*" for OPTIONS *, empty for CONNECT; empty too when
-                                 an absolute-form has none: then "/" is implied */
+    struct rv_span path;      /* part of the target: "*" for OPTIONS *, empty for CONNECT; empty too
+                                 when an absolute-form has none: then "/" is implied */
     struct rv_span query;     /* without the "?"; only when has_query */
-    struct rv_span authority; /* of the target if it has one, else the value of Host; length 0: none */
+    struct rv_span authority; /* of the target if it has one, else the value of Host; empty: none */
     uint64_t content_length;  /* only when has_content_length */
     enum rv_method method_id;
     enum rv_target_form form;
@@ -69,18 +70,18 @@ struct rv_h1_head {
     bool has_query;
     bool has_content_length;
     bool chunked;
-    bool keep_alive;      /* persistence as both versions' rules give it (RFC 9112 section 9.3) */
-    bool asked_keep_alive;/* Connection: keep-alive was there (a 1.0 client must be told) */
-    bool expect_continue; /* only ever true for 1.1 */
-    bool expect_unknown;  /* an expectation other than 100-continue */
-    bool path_is_plain;   /* no "%" in the path, and no segment that starts with a dot */
+    bool keep_alive;       /* persistence as both versions' rules give it (RFC 9112 section 9.3) */
+    bool asked_keep_alive; /* Connection: keep-alive was there (a 1.0 client must be told) */
+    bool expect_continue;  /* only ever true for 1.1 */
+    bool expect_unknown;   /* an expectation other than 100-continue */
+    bool path_is_plain;    /* no "%" in the path, and no segment that starts with a dot */
 };
 
 enum rv_h1_result {
     RV_H1_COMPLETE = 0,
     RV_H1_INCOMPLETE = 1,
-    /* Everything else is the status of the refusal: 400, 413 (a Content-Length beyond 2^63 - 1), 414,
-       431, 501 or 505. */
+    /* Everything else is the status of the refusal: 400, 413 (a Content-Length beyond 2^63 - 1),
+       414, 431, 501 or 505. */
 };
 
 /*
@@ -88,10 +89,10 @@ enum rv_h1_result {
  * `*reason` is a static sentence that says what was wrong. `octets[length]` up to
  * RV_SCAN_PADDING octets behind must be readable.
  *
- * After RV_H1_INCOMPLETE the caller calls again from the beginning, with more: when a LF has arrived,
- * or when what has arrived reaches one of the limits. A refusal is final: more octets would not change
- * it. Most faults are found at the octet that makes them; a missing Host, 413 and 501 at the end of
- * the head.
+ * After RV_H1_INCOMPLETE the caller calls again from the beginning, with more: when a LF has
+ * arrived, or when what has arrived reaches one of the limits. A refusal is final: more octets
+ * would not change it. Most faults are found at the octet that makes them; a missing Host, 413
+ * and 501 at the end of the head.
  */
 int rv_h1_parse_head(const char *octets, size_t length, const struct rv_h1_limits *limits,
                      struct rv_h1_head *head, const char **reason);

@@ -1,6 +1,7 @@
 /*
  * The request methods that have a number (method.h). One list gives the enum, the texts and the
- * comparisons; the length is looked at first, so that each text is compared with two others at most.
+ * comparisons; the length is looked at first, so that each text is compared with two others at
+ * most.
  */
 #include "http/method.h"
 

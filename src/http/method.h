@@ -7,7 +7,8 @@
 
 #include "base/bytes.h"
 
-#define RV_METHODS(X) X(GET) X(HEAD) X(POST) X(PUT) X(DELETE) X(CONNECT) X(OPTIONS) X(TRACE) X(PATCH)
+#define RV_METHODS(X)                                                                              \
+    X(GET) X(HEAD) X(POST) X(PUT) X(DELETE) X(CONNECT) X(OPTIONS) X(TRACE) X(PATCH)
 
 enum rv_method {
     RV_METHOD_EXTENSION = 0,

@@ -1,12 +1,13 @@
 /*
  * How far does a run of allowed octets reach? The inner loops of the head parser: each function
  * returns the number of leading octets of `at` that belong to its class, never more than `limit`.
- * With SSE2 sixteen octets are looked at in one step; a scalar twin gives the same answers on every
- * machine and to the tests. Both may READ up to RV_SCAN_PADDING octets behind `at + limit`, but never
- * let them decide anything: whoever owns the buffer keeps them readable (base/buffer.h).
+ * With SSE2 sixteen octets are looked at in one step; a scalar twin gives the same answers on
+ * every machine and to the tests. Both may READ up to RV_SCAN_PADDING octets behind `at + limit`,
+ * but never let them decide anything: whoever owns the buffer keeps them readable
+ * (base/buffer.h).
  *
- * The runs of a head are short, so that a call would cost as much as the scan: the sixteen-octet steps
- * are inline.
+ * The runs of a head are short, so that a call would cost as much as the scan: the sixteen-octet
+ * steps are inline.
  */
 #ifndef RV_HTTP_SCAN_H
 #define RV_HTTP_SCAN_H
@@ -38,8 +39,8 @@ size_t rv_scan_token_scalar(const char *at, size_t limit);
 static inline size_t rv_scan_target(const char *at, size_t limit);
 size_t rv_scan_target_scalar(const char *at, size_t limit);
 
-/* The same without "?": the path of a target. `*is_plain` becomes false when there is a "%", or a dot
-   right behind a slash, among the octets counted; else true. */
+/* The same without "?": the path of a target. `*is_plain` becomes false when there is a "%", or a
+   dot right behind a slash, among the octets counted; else true. */
 static inline size_t rv_scan_path(const char *at, size_t limit, bool *is_plain);
 size_t rv_scan_path_scalar(const char *at, size_t limit, bool *is_plain);
 
@@ -51,7 +52,7 @@ size_t rv_scan_value_scalar(const char *at, size_t limit);
 static inline size_t rv_scan_host(const char *at, size_t limit);
 size_t rv_scan_host_scalar(const char *at, size_t limit);
 
-/* ---- sixteen octets in a step ----------------------------------------------------------------- */
+/* ---- sixteen octets in a step ---------------------------------------------------------------- */
 
 #if defined(__SSE2__)
 
@@ -92,9 +93,9 @@ static inline size_t rv_scan_clip(size_t count, size_t limit)
     return count < limit ? count : limit;
 }
 
-/* A field name is what matters here: usual octets, and then a colon, within one step. Anything else is
-   left to the twin. The place is taken from where the colon is, and the classes only confirm it: the
-   next scan waits for fewer instructions then. */
+/* A field name is what matters here: usual octets, and then a colon, within one step. Anything else
+   is left to the twin. The place is taken from where the colon is, and the classes only confirm it:
+   the next scan waits for fewer instructions then. */
 static inline size_t rv_scan_token(const char *at, size_t limit)
 {
     __m128i octets = rv_scan_load(at);
