@@ -59,6 +59,7 @@ static void unlink_timer(struct rv_wheel *wheel, struct rv_timer *timer)
     }
     timer->next = NULL;
     timer->link = NULL;
+    timer->slot_ms = 0;
 }
 
 /* ---- setting ------------------------------------------------------------------------------------ */
@@ -161,16 +162,12 @@ void rv_wheel_advance(struct rv_wheel *wheel, uint64_t now_ms)
         wheel->now_ms = now_ms;
 
     /* Only now do the timers fire, when the wheel is in order again and everything that they set is
-       seen from the new time. One that is due may yet be stopped or set on by one that fires before. */
+       seen from the new time. One that is due may still be stopped or set by one that fires before it:
+       then it is no longer in this list. */
     while (wheel->due != NULL) {
         struct rv_timer *timer = wheel->due;
-        unlink_timer(wheel, timer);
-        if (timer->deadline_ms > wheel->now_ms) {
-            put(wheel, timer);
-        } else {
-            wheel->count--;
-            timer->fire(timer);
-        }
+        rv_timer_stop(wheel, timer);
+        timer->fire(timer);
     }
 }
 
@@ -217,7 +214,7 @@ bool rv_wheel_validate(const struct rv_wheel *wheel)
                 return false;
     struct rv_timer *const *link = &wheel->due;
     for (const struct rv_timer *timer = *link; timer != NULL; timer = timer->next) {
-        if (timer->link != link || timer->slot_ms > wheel->now_ms)
+        if (timer->link != link || timer->deadline_ms > wheel->now_ms)
             return false;
         link = &timer->next;
         count++;

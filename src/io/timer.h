@@ -20,7 +20,7 @@ struct rv_timer {
     struct rv_timer *next;
     struct rv_timer **link; /* what points to this timer; NULL: not in the wheel */
     uint64_t deadline_ms;   /* when it is really due */
-    uint64_t slot_ms;       /* the time that its place in the wheel stands for; <= deadline_ms */
+    uint64_t slot_ms;       /* the time its slot stands for, <= deadline_ms; 0: not in the wheel */
     void (*fire)(struct rv_timer *timer); /* the timer is out of the wheel when this is called */
 };
 
@@ -48,11 +48,11 @@ static inline bool rv_timer_is_set(const struct rv_timer *timer)
     return timer->link != NULL;
 }
 
-/* The lazy setter: one store when the timer sits in the wheel and would only move back. */
+/* The lazy setter: one store when the timer sits in a slot ahead and its deadline is not before that. */
 static inline void rv_timer_set(struct rv_wheel *wheel, struct rv_timer *timer,
                                 uint64_t deadline_ms)
 {
-    if (timer->link != NULL && deadline_ms >= timer->slot_ms)
+    if (timer->slot_ms > wheel->now_ms && deadline_ms >= timer->slot_ms)
         timer->deadline_ms = deadline_ms;
     else
         rv_timer_insert(wheel, timer, deadline_ms);
