@@ -16,15 +16,14 @@ static const struct mime_type mime_types[] = {
 #undef RV_MIME_ENTRY
 };
 
+/* What follows the last dot. Where that dot stands in an earlier segment there is a slash in it, and
+   no extension has one. */
 static rv_bytes extension_of(rv_bytes path)
 {
-    for (size_t at = path.len; at > 0; at--) {
-        if (path.ptr[at - 1] == '.')
-            return rv_slice(path.ptr + at, path.len - at);
-        if (path.ptr[at - 1] == '/')
-            break;
-    }
-    return (rv_bytes){0};
+    const char *dot = path.len > 0 ? memrchr(path.ptr, '.', path.len) : NULL;
+    if (dot == NULL)
+        return (rv_bytes){0};
+    return rv_slice(dot + 1, path.len - (size_t)(dot + 1 - path.ptr));
 }
 
 /* Negative, zero or positive, as `extension` in lower case sorts before, with or behind `known`. */

@@ -118,6 +118,17 @@ static void a_get_of_anything_else_passes(void **state)
             fail_msg("If-None-Match: %s matches", fields[i]);
 }
 
+static void a_comma_inside_the_quotes_separates_nothing(void **state)
+{
+    (void)state;
+    static const struct rv_validators with_comma = {
+        .etag = RV_LIT("\"a,b\""), .last_modified = MODIFIED, .now = MODIFIED};
+    assert_int_equal(GET(with_comma, .if_none_match = "\"a,b\""), RV_CONDITION_NOT_MODIFIED);
+    assert_int_equal(GET(with_comma, .if_none_match = "\"zz\", W/\"a,b\""),
+                     RV_CONDITION_NOT_MODIFIED);
+    assert_int_equal(GET(with_comma, .if_none_match = "\"a\", \"b\""), RV_CONDITION_PASS);
+}
+
 static void if_none_match_fails_other_methods(void **state)
 {
     (void)state;
@@ -334,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_get_of_what_the_client_has_is_not_modified),
         cmocka_unit_test(a_weak_tag_of_ours_matches_weakly),
         cmocka_unit_test(a_get_of_anything_else_passes),
+        cmocka_unit_test(a_comma_inside_the_quotes_separates_nothing),
         cmocka_unit_test(if_none_match_fails_other_methods),
         cmocka_unit_test(without_an_entity_tag_only_the_star_matches),
         cmocka_unit_test(what_was_not_modified_since_is_not_sent_again),

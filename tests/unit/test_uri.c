@@ -166,6 +166,7 @@ static void an_ipv6_address_in_brackets_is_a_host(void **state)
         "[::ffff:192.0.2.1]",
         "[::192.0.2.1]",
         "[1:2:3:4:5:6:192.0.2.255]",
+        "[1:2:3:4:5::192.0.2.1]",
         "[1::0.0.0.0]",
     };
     check_authorities(valid, COUNT(valid), true);
@@ -191,6 +192,8 @@ static void a_misspelt_ipv6_address_is_refused(void **state)
         "[:1:2:3:4:5:6:7:8]",
         "[1:2:3:4:5:6:7:8::]",
         "[::1:2:3:4:5:6:7:8]",
+        "[::1:2:3:4:5:6:1.2.3.4]",
+        "[1:2:3:4:5:6::1.2.3.4]",
         "[1:2:3:4::5:6:7:8]",
         "[1::2::3]",
         "[12345::]",
@@ -383,6 +386,7 @@ static void a_way_up_that_an_escaped_slash_hides_is_refused(void **state)
         "/a%2F%2e%2e%2Fb",
         "/%2f..",
         "/..%2f",
+        "..%2fa",
     };
     check_refusals(paths, COUNT(paths), RV_PATH_ABOVE_ROOT);
     assert_path("/a%2f..b", "/a%2f..b", "/a/..b");
