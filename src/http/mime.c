@@ -16,8 +16,8 @@ static const struct mime_type mime_types[] = {
 #undef RV_MIME_ENTRY
 };
 
-/* What follows the last dot. Where that dot stands in an earlier segment there is a slash in it, and
-   no extension has one. */
+/* What follows the last dot. When that dot stands in an earlier segment there is a slash behind it,
+   and no extension has one. */
 static rv_bytes extension_of(rv_bytes path)
 {
     const char *dot = path.len > 0 ? memrchr(path.ptr, '.', path.len) : NULL;
