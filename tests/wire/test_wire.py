@@ -1,0 +1,204 @@
+"""The wire cases over real sockets, against wire_target.
+
+Each case runs twice: as it is given, and cut into random segments (the same ones each time). All run
+at once in threads, because most of their time is waiting for silence; then each is judged in a test
+of its own. README.md beside this file tells the form of the cases.
+"""
+
+import concurrent.futures
+import json
+import pathlib
+import random
+import re
+import socket
+import time
+
+import pytest
+
+from support import answers
+from support.client import GET, Client, ask_once
+
+THREADS = 48
+SILENCE_S = 0.3
+TIMEOUT_S = 15.0
+KEYS = {"id", "source", "note", "send", "expect", "also", "interim", "awaits", "half_close",
+        "octets", "pause_ms", "advance_ms", "head_responses", "template"}
+
+
+def load_cases():
+    cases = []
+    for path in sorted((pathlib.Path(__file__).parent / "cases").glob("*.json")):
+        cases += json.loads(path.read_text(encoding="utf-8"))["cases"]
+    return cases
+
+
+CASES = load_cases()
+
+
+# ---- from a case to octets ------------------------------------------------------------------------
+
+def part_octets(part):
+    if isinstance(part, str):
+        return part.encode("latin-1")
+    text = part["repeat"].encode("latin-1")
+    return b"".join(text.replace(b"#", b"%d" % number) for number in range(part["times"]))
+
+
+def segments_of(case, validators):
+    segments = []
+    for segment in case["send"]:
+        parts = segment if isinstance(segment, list) else [segment]
+        octets = b"".join(part_octets(part) for part in parts)
+        if case.get("template"):
+            for token, text in validators.items():
+                octets = octets.replace(token.encode(), text.encode())
+        segments.append(octets)
+    return segments
+
+
+def random_segments(case, validators):
+    octets = b"".join(segments_of(case, validators))
+    chance = random.Random("rivulet " + case["id"])
+    cuts = sorted(chance.randrange(len(octets) + 1) for _ in range(chance.randint(1, 12)))
+    return [octets[a:b] for a, b in zip([0] + cuts, cuts + [len(octets)]) if a < b]
+
+
+def fetch_validators(port):
+    fields = ask_once(port).fields
+    etag, date = fields.get("ETag"), fields.get("Last-Modified")
+    when = time.strptime(date, "%a, %d %b %Y %H:%M:%S GMT")
+    return {"{etag}": etag, "{etags}": etag.removeprefix("W/"), "{lm}": date,
+            "{lm850}": time.strftime("%A, %d-%b-%y %H:%M:%S GMT", when),
+            "{lmasc}": time.strftime("%a %b %e %H:%M:%S %Y", when)}
+
+
+# ---- running --------------------------------------------------------------------------------------
+
+def expectations(case):
+    def repeat(match):
+        return ",".join([match.group(1)] * int(match.group(2)))
+    return [re.sub(r"(\d+)x(\d+)", repeat, text) for text in case["expect"]]
+
+
+def fits(case, actual):
+    return any(actual == text or (text[-1] == "*" and actual[:-1] == text[:-1])
+               for text in expectations(case))
+
+
+def read_until_settled(case, client):
+    """Reads to the end, or to a silence behind what was expected, or to the deadline."""
+    deadline = time.monotonic() + TIMEOUT_S
+    try:
+        while not client.ended and time.monotonic() < deadline:
+            if client.receive(SILENCE_S):
+                continue
+            finals, _ = answers.parse(client.pending, False, case.get("head_responses", ()))
+            if fits(case, answers.summary(finals, False)):
+                break
+    except ConnectionResetError:
+        raise answers.Fault("the connection was reset") from None
+
+
+def run(case, segments, port, as_given):
+    """(octets received, closed)"""
+    pause_s = case.get("pause_ms", 0) / 1000 if as_given else 0.002
+    with Client(port, timeout_s=TIMEOUT_S) as client:
+        for number, segment in enumerate(segments):
+            if number > 0:
+                if as_given and case.get("awaits"):
+                    client.receive(TIMEOUT_S)
+                    assert b"100 Continue\r\n\r\n" in client.pending, "no 100 before the body"
+                time.sleep(pause_s)
+            try:
+                client.send(segment)
+            except (BrokenPipeError, ConnectionResetError):
+                break  # it has refused already; what it said must still be readable
+        if case.get("half_close"):
+            try:
+                client.half_close()
+            except OSError:
+                pass
+        read_until_settled(case, client)
+        return client.pending, client.ended
+
+
+def attempt(case, segments, port, as_given):
+    try:
+        return run(case, segments, port, as_given)
+    except (AssertionError, OSError, socket.timeout) as failure:
+        return failure
+
+
+@pytest.fixture(scope="module")
+def results(wire):
+    """By id and mode: what came back, or the failure."""
+    validators = fetch_validators(wire.port)
+    collected = {}
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        for case in CASES:
+            given = segments_of(case, validators)
+            if case.get("octets"):
+                given = [bytes([octet]) for octet in b"".join(given)]
+            cut = random_segments(case, validators)
+            collected[case["id"], "as given"] = pool.submit(attempt, case, given, wire.port, True)
+            collected[case["id"], "cut"] = pool.submit(attempt, case, cut, wire.port, False)
+    return {key: future.result() for key, future in collected.items()}
+
+
+# ---- judging --------------------------------------------------------------------------------------
+
+def check_also(also, finals):
+    number = also.get("response", 0)
+    assert number < len(finals), "the response that something is said of is not there"
+    answer = finals[number]
+    body = answer.body.decode("latin-1")
+    for name, value in also.get("has", {}).items():
+        assert answer.fields.get(name) == value
+    for name, values in also.get("values", {}).items():
+        assert answer.fields.all(name) == values
+    for name, pattern in also.get("matches", {}).items():
+        assert name in answer.fields and re.search(pattern, answer.fields.get(name)), name
+    for name, value in also.get("trailers", {}).items():
+        assert answer.trailers.get(name) == value
+    for name in also.get("lacks", ()):
+        assert name not in answer.fields
+    assert answer.line == also.get("line", answer.line)
+    assert body == also.get("body", body)
+    assert len(body) == also.get("body_length", len(body))
+    assert "body_lacks" not in also or also["body_lacks"] not in body
+    assert re.search(also.get("body_matches", ""), body)
+
+
+def judge(case, result, as_given):
+    if isinstance(result, Exception):
+        raise result
+    octets, closed = result
+    heads = case.get("head_responses", ())
+    finals, interim = answers.parse(octets, closed, heads)
+    actual = answers.summary(finals, closed)
+    assert fits(case, actual), f"{case['note']}: got {actual}: {octets[:2000]!r}"
+    old = any("HTTP/1.0" in str(segment) for segment in case["send"])
+    answers.check(finals, closed, may_just_close=old or case.get("half_close", False))
+    for also in case.get("also", ()):
+        check_also(also, finals)
+    if "interim" in case and (as_given or case["interim"] == 0):
+        assert interim == case["interim"]
+
+
+@pytest.mark.parametrize("mode", ["as given", "cut"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_case(case, mode, results):
+    judge(case, results[case["id"], mode], mode == "as given")
+
+
+def test_ids_are_unique():
+    ids = [case["id"] for case in CASES]
+    assert len(ids) == len(set(ids))
+
+
+def test_cases_have_no_unknown_keys():
+    assert not [case["id"] for case in CASES if set(case) - KEYS]
+
+
+def test_the_target_still_serves_after_all_cases(results, wire):
+    assert results and ask_once(wire.port, GET).body == b"Hello, world\r\n"
