@@ -194,9 +194,11 @@ def test_a_client_that_reads_nothing_is_cut_after_the_stall_time(servers):
         started = time.monotonic()
         wait_until(lambda: counters(server)["write_stalls"] == 1, 10 + LATE_S, "the stall")
         assert time.monotonic() - started >= 0.9
-        with pytest.raises((ConnectionResetError, AssertionError)):
+        try:
             count, ended = pour_in(client, 5, 20)
-            assert not ended or count >= 100 * MIB, "cut, as it should be"
+        except ConnectionResetError:
+            return
+        assert ended and count < 100 * MIB
 
 
 def test_a_client_that_reads_slowly_is_not_cut(servers):

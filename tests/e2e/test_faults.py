@@ -1,0 +1,315 @@
+"""Clients that misbehave: nobody else is harmed, nothing is left behind, and the server lives on.
+
+A neighbour asks for /ok again and again while the others misbehave. Its waiting is bounded by seconds,
+not milliseconds: the machine has other work too.
+"""
+
+import concurrent.futures
+import contextlib
+import os
+import random
+import resource
+import socket
+import threading
+import time
+
+import pytest
+
+from support.client import Client, ask_once, get, post
+from support.processes import cpu_s, descriptors, resident_bytes
+from support.waiting import wait_until
+
+OK = get("/ok")
+MIB = 1 << 20
+NEIGHBOUR_MAX_S = 3.0
+
+
+@contextlib.contextmanager
+def neighbour(port):
+    """A client that behaves well, on a kept connection; fails when one of its answers is late."""
+    stop, waits, failures = threading.Event(), [], []
+
+    def live():
+        try:
+            with Client(port, timeout_s=15) as client:
+                while not stop.is_set():
+                    started = time.monotonic()
+                    assert client.ask(OK).body == b"Ok"
+                    waits.append(time.monotonic() - started)
+                    stop.wait(0.005)
+        except (AssertionError, OSError) as failure:
+            failures.append(failure)
+    thread = threading.Thread(target=live)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+    assert not failures, failures
+    assert waits and max(waits) < NEIGHBOUR_MAX_S, f"the neighbour waited {max(waits)} s"
+
+
+@contextlib.contextmanager
+def nothing_left_behind(server):
+    """Descriptors are back where they were, and it still serves."""
+    ask_once(server.port, OK)
+    wait_until(lambda: descriptors(server.pid) < 60, what="a quiet server")
+    before = descriptors(server.pid)
+    yield
+    assert ask_once(server.port, OK).body == b"Ok"
+    wait_until(lambda: descriptors(server.pid) <= before, 40, "closed descriptors")
+
+
+def send_and_leave(port, octets, leave):
+    """Connects, sends what the server takes, and ends the connection with `leave`."""
+    try:
+        client = Client(port)
+        try:
+            client.send(octets)
+        finally:
+            leave(client)
+    except (ConnectionResetError, BrokenPipeError, ConnectionAbortedError):
+        pass
+
+
+def test_random_octets(demo):
+    chance = random.Random(1)
+    with nothing_left_behind(demo), neighbour(demo.port):
+        for _ in range(2000):
+            octets = chance.randbytes(chance.choice([1, 7, 100, 1000, 5000]))
+            send_and_leave(demo.port, octets, Client.close)
+
+
+def test_requests_with_a_few_octets_changed(demo):
+    chance = random.Random(2)
+    whole = post("/echo", b"hello") + get("/sizer?size=1000") + get("/", "Range: bytes=0-3\r\n")
+    with nothing_left_behind(demo), neighbour(demo.port):
+        for _ in range(2000):
+            octets = bytearray(whole)
+            for _ in range(chance.randint(1, 4)):
+                octets[chance.randrange(len(octets))] = chance.randrange(256)
+            send_and_leave(demo.port, bytes(octets), Client.close)
+
+
+def test_half_requests(demo):
+    whole = post("/echo", b"hello", "Expect: 100-continue\r\n")
+    with nothing_left_behind(demo), neighbour(demo.port):
+        for length in range(len(whole)):
+            send_and_leave(demo.port, whole[:length], Client.close)
+            send_and_leave(demo.port, whole[:length], Client.half_close)
+
+
+TALKS = {
+    "a small answer": OK * 3,
+    "a large answer": get("/sizer?size=50000000"),
+    "an echo": post("/echo", b"x" * 20000),
+    "a chunked echo": get("/echo", "Transfer-Encoding: chunked\r\n", "POST")
+                      + b"4000\r\n" + b"x" * 0x4000 + b"\r\n0\r\n\r\n",
+    "a sleep": get("/sleep?ms=50"),
+    "the pool": get("/pool/sizer?size=1000000"),
+}
+
+
+def test_resets_at_any_point(demo):
+    """Ten thousand of them, at random octets of six talks, before, within and behind the answer."""
+    def reset_somewhere(seed):
+        chance = random.Random(seed)
+        octets = TALKS[chance.choice(list(TALKS))]
+        sent = octets[:chance.randint(0, len(octets))] if chance.random() < 0.5 else octets
+
+        def leave(client):
+            if chance.random() < 0.5:
+                client.receive(chance.choice([0, 0.001, 0.02]))
+            client.reset()
+        send_and_leave(demo.port, sent, leave)
+
+    with nothing_left_behind(demo), neighbour(demo.port):
+        started = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(reset_somewhere, range(10000)))
+        assert time.monotonic() - started < 120
+
+
+def test_segments_of_one_octet(demo):
+    octets = (OK + post("/echo", b"hello")
+              + get("/echo", "Transfer-Encoding: chunked\r\n", "POST") + b"5\r\nhello\r\n0\r\n\r\n")
+    with nothing_left_behind(demo), neighbour(demo.port), Client(demo.port) as client:
+        for octet in octets:
+            client.send(bytes([octet]))
+        assert [client.answer().body for _ in range(3)] == [b"Ok", b"hello", b"hello"]
+
+
+@pytest.mark.slow
+def test_ten_thousand_connections_that_send_nothing(servers):
+    server = servers.demo()
+    with nothing_left_behind(server):
+        clients = []
+        with neighbour(server.port):
+            for number in range(10000):
+                # One source address has about 28 000 ports, and another test may just have used many.
+                clients.append(Client(server.port, source=f"127.0.1.{1 + number % 4}"))
+            assert ask_once(server.port, OK).body == b"Ok"
+            time.sleep(3)
+        # The deadline of a head, 10 s, ends them all.
+        wait_until(lambda: descriptors(server.pid) < 100, 30, "the end of silent connections")
+        for client in clients:
+            client.close()
+
+
+@pytest.mark.slow
+def test_slow_heads(servers):
+    """Three hundred clients that send an octet of a head now and then are all ended in time."""
+    server = servers.demo()
+    with nothing_left_behind(server), neighbour(server.port):
+        clients = [Client(server.port) for _ in range(300)]
+        started, open_ones = time.monotonic(), list(clients)
+        while open_ones and time.monotonic() - started < 25:
+            for client in list(open_ones):
+                try:
+                    client.send(b"X")
+                except OSError:
+                    open_ones.remove(client)
+            time.sleep(0.3)
+        assert not open_ones
+        for client in clients:
+            client.close()
+
+
+@pytest.mark.slow
+def test_slow_bodies(servers):
+    """A hundred uploads of a few octets a second are ended; one that moves is not."""
+    server = servers.demo()
+    with nothing_left_behind(server), neighbour(server.port):
+        good = Client(server.port)
+        good.send(post("/echo", b"x" * 100000)[:-100000])
+        clients = [Client(server.port) for _ in range(100)]
+        for client in clients:
+            client.send(post("/echo", b"x" * 100000)[:-100000])
+        started, open_ones, sent = time.monotonic(), list(clients), 0
+        while open_ones and time.monotonic() - started < 25:
+            for client in list(open_ones):
+                try:
+                    client.send(b"x")
+                except OSError:
+                    open_ones.remove(client)
+            good.send(b"x" * 2000)
+            sent += 2000
+            time.sleep(0.5)
+        assert not open_ones
+        good.send(b"x" * (100000 - sent))
+        assert len(good.answer().body) == 100000
+        for client in clients + [good]:
+            client.close()
+
+
+def test_clients_that_never_read_cost_little(servers):
+    server = servers.demo()
+    ask_once(server.port, OK)
+    before = resident_bytes(server.pid)
+    with neighbour(server.port):
+        clients = [Client(server.port, receive_buffer=4096) for _ in range(100)]
+        for client in clients:
+            client.send(get("/sizer?size=1000000000") * 10)
+        time.sleep(2)
+        spent = cpu_s(server.pid)
+        time.sleep(1)
+    assert resident_bytes(server.pid) - before < 64 * MIB
+    with Client(server.port) as client:
+        started = cpu_s(server.pid)
+        time.sleep(1)
+        assert client.ask(OK).body == b"Ok"
+        assert cpu_s(server.pid) - started < 0.2, "it spins on clients that do not read"
+    assert spent < 60
+    for client in clients:
+        client.close()
+
+
+def test_clients_that_never_read_their_echo_stop_being_read(servers):
+    server = servers.demo("--workers", "1")
+    ask_once(server.port, OK)
+    before = resident_bytes(server.pid)
+    block = b"x" * (1 << 18)
+    clients = [Client(server.port, receive_buffer=4096, timeout_s=0.5) for _ in range(8)]
+    with neighbour(server.port):
+        for client in clients:
+            client.send(f"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {10**9}\r\n\r\n".encode())
+            sent = 0
+            with contextlib.suppress(TimeoutError):
+                while sent < 100 * MIB:
+                    sent += client.socket.send(block)
+            assert sent < 40 * MIB, "read although nobody takes the echo"
+    assert resident_bytes(server.pid) - before < 48 * MIB
+    for client in clients:
+        client.close()
+
+
+def test_sigpipe_does_not_kill(servers):
+    """A thousand clients that reset within a large answer."""
+    server = servers.demo()
+    with nothing_left_behind(server):
+        for _ in range(1000):
+            client = Client(server.port)
+            client.send(get("/sizer?size=100000000"))
+            client.receive(1)
+            client.reset()
+
+
+# ---- no descriptors left --------------------------------------------------------------------------
+
+def connect_without_waiting(port):
+    made = socket.socket()
+    made.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        made.connect(("127.0.0.1", port))
+    return made
+
+
+def test_a_server_without_descriptors_waits_quietly_and_serves_again(servers):
+    """With 64 descriptors and 500 connections it neither spins nor ends (a fault of many servers)."""
+    def few_descriptors():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    server = servers.demo("--workers", "1", preexec_fn=few_descriptors)
+    ask_once(server.port, OK)
+    before = descriptors(server.pid)
+    crowd = [connect_without_waiting(server.port) for _ in range(500)]
+    for client in crowd[:100]:  # these are busy, so that recycling idle ones does not help
+        with contextlib.suppress(OSError):
+            client.send(get("/sleep?ms=60000"))
+    wait_until(lambda: descriptors(server.pid) > 40, 10, "a crowded server")
+    time.sleep(0.5)
+    started, used = time.monotonic(), cpu_s(server.pid)
+    time.sleep(5)
+    share = (cpu_s(server.pid) - used) / (time.monotonic() - started)
+    assert share < 0.05, f"{share:.0%} of a core while it can do nothing"
+    for client in crowd:
+        client.close()
+    assert ask_once(server.port, OK, timeout_s=15).body == b"Ok"
+    wait_until(lambda: descriptors(server.pid) <= before, 20, "closed descriptors")
+
+
+def test_idle_connections_make_room_when_descriptors_are_short(servers):
+    def few_descriptors():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    server = servers.demo("--workers", "1", preexec_fn=few_descriptors)
+    idle = []
+    for _ in range(150):
+        client = Client(server.port)
+        assert client.ask(OK).body == b"Ok"
+        idle.append(client)
+    for client in idle:
+        client.close()
+
+
+def test_memory_does_not_grow_with_connections_that_came_and_went(servers):
+    server = servers.demo()
+
+    def thousand_connections():
+        for _ in range(1000):
+            ask_once(server.port, OK)
+    thousand_connections()
+    before = resident_bytes(server.pid)
+    for _ in range(4):
+        thousand_connections()
+    assert resident_bytes(server.pid) - before < 4 * MIB
+    assert os.path.exists(f"/proc/{server.pid}")
