@@ -1,48 +1,52 @@
 # Test programs and fuzz targets.
 #
-# tests/unit/**/test_*.c and tests/wire/run_*.c each become one cmocka program and one ctest test
-# named after the file; tests/wire/wire_*.c is what the latter share. They link the library's objects rather than the library, so that hidden functions
-# can be called, and run in the source root, so that case files are found by their path in the tree.
+# tests/unit/**/test_*.c each become one cmocka program and one ctest test named after the file.
+# tests/wire/run_*.c are tests, too; what they share is tests/wire/wire_*.c.
+# Tests link the library's objects rather than the library, so that hidden functions can be called,
+# and run in the source root, so that case files are found by their path in the tree.
 # A test that includes <pthread.h> carries the label "threads": those run under ThreadSanitizer too.
 
-function(rv_add_test source)
-    cmake_path(GET source STEM name)
-    add_executable(${name} ${source})
+# rv_add_test(NAME SOURCE…)
+function(rv_add_test name)
+    add_executable(${name} ${ARGN})
     set_target_properties(${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tests)
     rv_program_flags(${name})
     # assert() stays alive in tests, whatever the build type says.
     target_compile_options(${name} PRIVATE -UNDEBUG)
     target_include_directories(${name} PRIVATE tests)
-    target_link_libraries(${name} PRIVATE rivulet_objects PkgConfig::cmocka ${ARGN})
+    target_link_libraries(${name} PRIVATE rivulet_objects PkgConfig::cmocka)
     rv_link_as_users_do(${name})
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
         TIMEOUT 300)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
-    file(STRINGS ${source} uses_threads REGEX "^#include <pthread\\.h>" LIMIT_COUNT 1)
-    if(uses_threads)
-        set_tests_properties(${name} PROPERTIES LABELS threads)
-    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
+    foreach(source IN LISTS ARGN)
+        file(STRINGS ${source} uses_threads REGEX "^#include <pthread\\.h>" LIMIT_COUNT 1)
+        if(uses_threads)
+            set_tests_properties(${name} PROPERTIES LABELS threads)
+        endif()
+    endforeach()
 endfunction()
 
 function(rv_add_tests)
     find_package(PkgConfig REQUIRED)
     pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+    pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
+
     file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
     foreach(source IN LISTS unit_sources)
-        rv_add_test(${source})
+        cmake_path(GET source STEM name)
+        rv_add_test(${name} ${source})
     endforeach()
+
     file(GLOB wire_runners CONFIGURE_DEPENDS tests/wire/run_*.c)
     file(GLOB wire_sources CONFIGURE_DEPENDS tests/wire/wire_*.c)
-    if(wire_runners)
-        pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
-    endif()
     foreach(source IN LISTS wire_runners)
-        rv_add_test(${source} PkgConfig::jansson)
         cmake_path(GET source STEM name)
-        target_sources(${name} PRIVATE ${wire_sources})
+        rv_add_test(${name} ${source} ${wire_sources})
+        target_link_libraries(${name} PRIVATE PkgConfig::jansson)
     endforeach()
 endfunction()
 
