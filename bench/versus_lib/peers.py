@@ -1,0 +1,273 @@
+"""The servers: how each is found, configured at its best, and started.
+
+A server has one or more *variants* of its best configuration for a load; where there are several,
+cases.py tries them and keeps the cheapest. All answer `GET /ok` with the two bytes `Ok`, with one
+worker, without logs, and keep connections open for as long as they can be told to. Nothing is
+started here: `command()` writes what the server reads into the run's own folder and returns what
+to execute.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from .machine import Unavailable, compile_c, find_program
+
+BENCH = Path(__file__).resolve().parent.parent
+PROJECT = BENCH.parent
+CONNECTIONS_MAX = 19900  # what 20 000 descriptors leave room for
+BACKLOG = 4096
+
+
+class Server:
+    """One row of the table. `workspace` is the run's own folder, with www/ok in it."""
+
+    name = ""
+    packages = ()
+    connections_max = CONNECTIONS_MAX
+
+    def __init__(self, workspace):
+        self.workspace = workspace
+
+    def missing_packages(self):
+        return [package for package, program in self.packages if find_program(program) is None]
+
+    def prepare(self):
+        """Raises Unavailable if this server cannot run here."""
+        for package, program in self.packages:
+            if find_program(program) is None:
+                raise Unavailable(f"{program} is not installed (Debian package {package})")
+
+    def variants(self, case):
+        return ["default"]
+
+    def command(self, port, variant, case, response_bytes):
+        raise NotImplementedError
+
+    def version(self):
+        raise NotImplementedError
+
+    def write(self, port, text):
+        path = self.workspace / f"{self.name}-{port}.conf"
+        path.write_text(text)
+        return str(path)
+
+
+def first_version(command, pattern=r"\d+(\.\d+)+\S*"):
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = re.search(pattern, done.stdout + done.stderr)
+    return found.group(0) if found else "unknown"
+
+
+class Floor(Server):
+    """bench/floor.c, the least a server can do: the row all others are divided by."""
+
+    name = "floor"
+    source = BENCH / "floor.c"
+    program = PROJECT / "build/release/floor"
+
+    def prepare(self):
+        if self.program.exists() and self.program.stat().st_mtime >= self.source.stat().st_mtime:
+            return
+        self.program = self.workspace / "floor"
+        compile_c(self.source, self.program)
+
+    def command(self, port, variant, case, response_bytes):
+        command = [str(self.program), "--port", str(port)]
+        if response_bytes is not None:
+            command += ["--response-bytes", str(response_bytes)]
+        if case.pipelined > 1:
+            command += ["--pipelined", str(case.pipelined)]
+        if case.close:
+            command += ["--close"]
+        return command
+
+    def version(self):
+        return "of this checkout"
+
+
+class Rivulet(Server):
+    name = "rivulet"
+
+    def __init__(self, workspace, program, workers=1):
+        super().__init__(workspace)
+        self.program = Path(program)
+        self.workers = workers
+
+    def with_workers(self, workers):
+        twin = Rivulet(self.workspace, self.program, workers)
+        twin.name = f"{workers} worker{'s' if workers > 1 else ''}"
+        return twin
+
+    def prepare(self):
+        if not self.program.exists():
+            raise Unavailable(f"{os.path.relpath(self.program)} is not built")
+
+    def command(self, port, variant, case, response_bytes):
+        return [str(self.program), "serve", "--demo", "--listen", f"127.0.0.1:{port}",
+                "--workers", str(self.workers)]
+
+    def version(self):
+        return first_version([str(self.program), "--version"])
+
+
+class Nginx(Server):
+    name = "nginx"
+    packages = (("nginx", "nginx"),)
+
+    def variants(self, case):
+        return ["return", "return deferred"] if case.close else ["return", "file"]
+
+    def command(self, port, variant, case, response_bytes):
+        answer = 'return 200 "Ok";'
+        if "file" in variant:
+            answer = (f"root {self.workspace}/www; sendfile off; open_file_cache max=16 inactive=1h; "
+                      "open_file_cache_valid 1h;")
+        deferred = " deferred" if "deferred" in variant else ""
+        config = self.write(port, f"""
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile {CONNECTIONS_MAX + 100};
+pid {self.workspace}/nginx-{port}.pid;
+error_log /dev/null crit;
+events {{
+    use epoll;
+    worker_connections {CONNECTIONS_MAX};
+    multi_accept on;
+    accept_mutex off;
+}}
+http {{
+    access_log off;
+    client_body_temp_path {self.workspace}/nginx-{port}-body;
+    proxy_temp_path {self.workspace}/nginx-{port}-proxy;
+    fastcgi_temp_path {self.workspace}/nginx-{port}-fastcgi;
+    uwsgi_temp_path {self.workspace}/nginx-{port}-uwsgi;
+    scgi_temp_path {self.workspace}/nginx-{port}-scgi;
+    keepalive_requests 1000000000;
+    keepalive_timeout 10h;
+    client_header_timeout 10h;
+    send_timeout 10h;
+    default_type text/plain;
+    etag off;
+    server {{
+        listen 127.0.0.1:{port} backlog={BACKLOG}{deferred};
+        location = /ok {{ {answer} }}
+    }}
+}}
+""")
+        return [find_program("nginx"), "-e", "/dev/null", "-c", config]
+
+    def version(self):
+        return first_version([find_program("nginx"), "-v"])
+
+
+class Lighttpd(Server):
+    """It takes no more connections than half its descriptors."""
+
+    name = "lighttpd"
+    packages = (("lighttpd", "lighttpd"),)
+    connections_max = CONNECTIONS_MAX // 2
+
+    def variants(self, case):
+        return ["writev", "writev deferred"] if case.close else ["writev", "sendfile"]
+
+    def command(self, port, variant, case, response_bytes):
+        # 65535 is the most that its limits hold: after as many requests a connection is closed.
+        config = self.write(port, f"""
+server.bind = "127.0.0.1"
+server.port = {port}
+server.document-root = "{self.workspace}/www"
+server.errorlog = "/dev/null"
+server.event-handler = "linux-sysepoll"
+server.network-backend = "{variant.split()[0]}"
+server.defer-accept = {1 if "deferred" in variant else 0}
+server.listen-backlog = {BACKLOG}
+server.max-fds = {CONNECTIONS_MAX + 100}
+server.max-connections = {CONNECTIONS_MAX}
+server.max-keep-alive-requests = 65535
+server.max-keep-alive-idle = 65535
+server.max-read-idle = 65535
+server.max-write-idle = 65535
+static-file.etags = "disable"
+mimetype.assign = ( "" => "text/plain" )
+""")
+        return [find_program("lighttpd"), "-D", "-f", config]
+
+    def version(self):
+        return first_version([find_program("lighttpd"), "-v"])
+
+
+class H2o(Server):
+    """Its listeners defer accepting by themselves, so that is no variant."""
+
+    name = "h2o"
+    packages = (("h2o", "h2o"),)
+
+    def variants(self, case):
+        return ["file", "mruby"]
+
+    def command(self, port, variant, case, response_bytes):
+        if variant == "file":
+            handler = f"file.file: {self.workspace}/www/ok"
+        else:
+            handler = ('mruby.handler: Proc.new { |env| [200, {"content-type" => "text/plain", '
+                       '"content-length" => "2"}, ["Ok"]] }')
+        user = "user: root" if os.geteuid() == 0 else ""
+        config = self.write(port, f"""
+listen:
+  host: 127.0.0.1
+  port: {port}
+num-threads: 1
+max-connections: {CONNECTIONS_MAX}
+http1-request-timeout: 36000
+error-log: /dev/null
+pid-file: {self.workspace}/h2o-{port}.pid
+file.etag: OFF
+file.mime.setdefaulttype: text/plain
+{user}
+hosts:
+  default:
+    paths:
+      /ok:
+        {handler}
+""")
+        return [find_program("h2o"), "-c", config]
+
+    def version(self):
+        return first_version([find_program("h2o"), "-v"])
+
+
+class Microhttpd(Server):
+    """A library like ours, in a program of bench/peers/."""
+
+    name = "microhttpd"
+    header = Path("/usr/include/microhttpd.h")
+
+    def missing_packages(self):
+        return [] if self.header.exists() else ["libmicrohttpd-dev"]
+
+    def prepare(self):
+        if not self.header.exists():
+            raise Unavailable("microhttpd.h is not installed (Debian package libmicrohttpd-dev)")
+        compile_c(BENCH / "peers/microhttpd.c", self.workspace / "microhttpd", "-lmicrohttpd")
+
+    def variants(self, case):
+        return ["plain", "deferred"] if case.close else ["plain"]
+
+    def command(self, port, variant, case, response_bytes):
+        deferred = ["--deferred"] if variant == "deferred" else []
+        return [str(self.workspace / "microhttpd"), str(port), *deferred]
+
+    def version(self):
+        return first_version([str(self.workspace / "microhttpd"), "--version"])
+
+
+PEER_NAMES = ["nginx", "lighttpd", "h2o", "microhttpd"]
+NAMES = ["floor", "rivulet", *PEER_NAMES]
+
+
+def all_servers(workspace, rivulet_program):
+    """In the order of the table."""
+    return [Floor(workspace), Rivulet(workspace, rivulet_program), Nginx(workspace),
+            Lighttpd(workspace), H2o(workspace), Microhttpd(workspace)]

@@ -1,0 +1,123 @@
+"""What rivulet has promised, judged from the results of this run.
+
+A verdict is `met`, `missed` or `not judged`, always with the figures behind it. Measures nothing.
+"""
+
+from dataclasses import dataclass
+
+from .peers import PEER_NAMES
+
+KEEPALIVE_RATIO_MAX = 1.08
+PIPELINED_US_MAX = 0.45
+IDLE_BYTES_MAX = 256
+MANY_RATIO_MAX = 1.10
+WORKERS_RATIO_MAX = 1.10
+WORKERS_SHARE_MAX = 1.10  # the busier worker's load, as a multiple of an even share
+CLOSE_RATIO_MAX = 0.95
+
+
+@dataclass
+class Verdict:
+    target: str
+    outcome: str
+    because: str
+
+
+class NotJudged(Exception):
+    pass
+
+
+def judge(result):
+    """The verdict on one case."""
+    target = result.case.target
+    rule = RULES[result.case.name]
+    try:
+        parts = rule(result)
+    except NotJudged as why:
+        return Verdict(target, "not judged", str(why))
+    met = all(ok for ok, _ in parts)
+    because = "; ".join(text for _, text in parts)
+    if any(row.marked for row in result.rows):
+        because += " (with errors in this run, see above)"
+    return Verdict(target, "met" if met else "missed", because)
+
+
+def row_with_result(result, name):
+    row = result.row(name)
+    if row is None or not row.good_runs:
+        raise NotJudged(f"{name} gave no result" if row else f"{name} did not take part")
+    return row
+
+
+def at_most_times(result, name, ratio_max):
+    rivulet, other = row_with_result(result, "rivulet"), row_with_result(result, name)
+    ratio = rivulet.ratio_to(other)
+    if ratio is None:
+        raise NotJudged(f"rivulet and {name} have no round in common")
+    return ratio <= ratio_max, f"{ratio:.3f} × {name}, to be at most {ratio_max:.2f}"
+
+
+def below_every_peer(result):
+    mine = row_with_result(result, "rivulet").median("cpu_us_per_request")
+    peers = [row for row in result.rows if row.name in PEER_NAMES and row.good_runs]
+    if not peers:
+        raise NotJudged("no peer took part")
+    best = min(peers, key=lambda row: row.median("cpu_us_per_request"))
+    theirs = best.median("cpu_us_per_request")
+    absent = [name for name in PEER_NAMES if name not in {row.name for row in peers}]
+    text = f"{mine:.3f} µs, to be below the best peer's {theirs:.3f} ({best.name})"
+    return mine < theirs, text + (f", without {' and '.join(absent)}" if absent else "")
+
+
+def judge_keepalive(result):
+    return [at_most_times(result, "floor", KEEPALIVE_RATIO_MAX), below_every_peer(result)]
+
+
+def judge_pipelined(result):
+    mine = row_with_result(result, "rivulet").median("cpu_us_per_request")
+    return [(mine <= PIPELINED_US_MAX, f"{mine:.3f} µs, to be at most {PIPELINED_US_MAX:.2f}"),
+            below_every_peer(result)]
+
+
+def judge_idle(result):
+    mine = row_with_result(result, "rivulet").median("rss_bytes_per_connection")
+    return [(mine <= IDLE_BYTES_MAX,
+             f"{mine:.0f} bytes of RSS per connection, to be at most {IDLE_BYTES_MAX}")]
+
+
+def judge_many(result):
+    return [at_most_times(result, "floor", MANY_RATIO_MAX)]
+
+
+def worker_shares(run, workers=2):
+    """Each worker's part of the CPU time of all workers: the threads that did the work."""
+    spent = run.server_cpu_ns_by_thread[:workers]
+    return [ns / sum(spent) for ns in spent]
+
+
+def judge_two_workers(result):
+    one, two = row_with_result(result, "1 worker"), row_with_result(result, "2 workers")
+    ratio = two.ratio_to(one)
+    if ratio is None:
+        raise NotJudged("no round in common")
+    shares = [worker_shares(run) for run in two.good_runs]
+    worst = sorted(2 * share[0] if len(share) == 2 else 2.0 for share in shares)[len(shares) // 2]
+    return [(ratio <= WORKERS_RATIO_MAX,
+             f"{ratio:.3f} × one worker's CPU per request, to be at most {WORKERS_RATIO_MAX:.2f}"),
+            (worst <= WORKERS_SHARE_MAX,
+             f"the busier worker has {worst:.3f} × an even share, "
+             f"to be at most {WORKERS_SHARE_MAX:.2f}")]
+
+
+def judge_close(result):
+    return [at_most_times(result, "nginx", CLOSE_RATIO_MAX)]
+
+
+RULES = {
+    "keepalive": judge_keepalive,
+    "pipelined": judge_pipelined,
+    "idle": judge_idle,
+    "many": judge_many,
+    "two-workers": judge_two_workers,
+    "close": judge_close,
+}
