@@ -1,8 +1,8 @@
 /*
- * For the tests of the head parser: parses octets at every length from nothing on, each time from a
- * block of exactly that size with its padding, where the padding holds what would come next. So a
- * verdict that depends on how a head was cut, on octets that have not arrived, or on a look too far,
- * fails whatever the test is about.
+ * For the tests of the head parser: parses octets at every length from nothing on, each time from
+ * a block of exactly that size with its padding, where the padding holds what would come next. So
+ * a verdict that depends on how a head was cut, on octets that have not arrived, or on a look too
+ * far, fails whatever the test is about.
  */
 #ifndef RV_TESTS_H1_GROWING_H
 #define RV_TESTS_H1_GROWING_H
@@ -35,7 +35,7 @@ struct outcome {
     struct rv_field fields[FIELDS_MAX];
 };
 
-/* ---- parsing at every length ------------------------------------------------------------------ */
+/* ---- parsing at every length ----------------------------------------------------------------- */
 
 /* The first `length` of `octets`, in a block of their own. What is not written stays 0xa5. */
 static inline void parse_first(parse_function *parse, const struct rv_h1_limits *limits,

@@ -13,7 +13,7 @@
 #include "random.h"
 #include "unit/h1_growing.h"
 
-/* ---- Host, RFC 9112 section 3.2 ----------------------------------------------------------------- */
+/* ---- Host, RFC 9112 section 3.2 -------------------------------------------------------------- */
 
 #define HOST(value) RV_LIT("GET / HTTP/1.1\r\nHost: " value "\r\n\r\n")
 #define HOST_1_0(value) RV_LIT("GET / HTTP/1.0\r\nHost: " value "\r\n\r\n")
@@ -132,7 +132,7 @@ static void a_host_is_accepted_exactly_if_it_is_a_valid_authority(void **state)
     }
 }
 
-/* ---- persistence, RFC 9112 section 9.3 ---------------------------------------------------------- */
+/* ---- persistence, RFC 9112 section 9.3 ------------------------------------------------------- */
 
 static void persistence_follows_version_and_connection(void **state)
 {
@@ -181,7 +181,7 @@ static void persistence_follows_version_and_connection(void **state)
     }
 }
 
-/* ---- Content-Length, RFC 9110 section 8.6 ------------------------------------------------------- */
+/* ---- Content-Length, RFC 9110 section 8.6 ---------------------------------------------------- */
 
 #define LENGTH(value) HEAD("Content-Length: " value "\r\n")
 
@@ -273,7 +273,7 @@ static void a_second_content_length_is_refused_even_if_equal(void **state)
     assert_each_refused(400, heads, COUNT(heads));
 }
 
-/* ---- Transfer-Encoding, RFC 9112 section 6.1 ---------------------------------------------------- */
+/* ---- Transfer-Encoding, RFC 9112 section 6.1 ------------------------------------------------- */
 
 #define CODING(value) HEAD("Transfer-Encoding: " value "\r\n")
 
@@ -388,7 +388,7 @@ static void any_method_may_have_a_body(void **state)
     assert_true(o.head.chunked);
 }
 
-/* ---- Expect, RFC 9110 section 10.1.1 ------------------------------------------------------------ */
+/* ---- Expect, RFC 9110 section 10.1.1 --------------------------------------------------------- */
 
 static void only_100_continue_is_a_known_expectation(void **state)
 {

@@ -1,6 +1,7 @@
 /*
- * Request heads (RFC 9112): the request line, the lines of fields, the limits, and what must hold of
- * every head. What single fields mean is in test_h1_fields.c. Each head is parsed at every length.
+ * Request heads (RFC 9112): the request line, the lines of fields, the limits, and what must hold
+ * of every head. What single fields mean is in test_h1_fields.c. Each head is parsed at every
+ * length.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 #include "random.h"
 #include "unit/h1_growing.h"
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void a_head_is_taken_apart(void **state)
 {
@@ -76,7 +77,7 @@ static void the_fields_of_a_browser_are_all_there(void **state)
     assert_field(&o, 7, "Connection", "keep-alive", RV_FIELD_CONNECTION);
 }
 
-/* ---- line ends, RFC 9112 section 2.2 ---------------------------------------------------------- */
+/* ---- line ends, RFC 9112 section 2.2 --------------------------------------------------------- */
 
 static void one_empty_line_before_the_request_line_is_ignored(void **state)
 {
@@ -152,7 +153,7 @@ static void nothing_and_beginnings_are_incomplete(void **state)
     }
 }
 
-/* ---- methods, RFC 9112 section 3.1 ------------------------------------------------------------ */
+/* ---- methods, RFC 9112 section 3.1 ----------------------------------------------------------- */
 
 static void known_methods_are_numbered(void **state)
 {
@@ -211,7 +212,7 @@ static void a_method_is_a_token_and_one_space(void **state)
     assert_each_refused(400, heads, COUNT(heads));
 }
 
-/* ---- versions, RFC 9112 section 2.3 ----------------------------------------------------------- */
+/* ---- versions, RFC 9112 section 2.3 ---------------------------------------------------------- */
 
 #define VERSION(text) RV_LIT("GET / " text "\r\nHost: x\r\n\r\n")
 
@@ -257,7 +258,7 @@ static void a_request_without_version_is_refused(void **state)
     assert_refused(400, RV_LIT("GET\r\n\r\n"));
 }
 
-/* ---- field lines, RFC 9112 section 5 ---------------------------------------------------------- */
+/* ---- field lines, RFC 9112 section 5 --------------------------------------------------------- */
 
 static void white_space_around_a_value_is_not_part_of_it(void **state)
 {
@@ -371,7 +372,7 @@ static void a_control_octet_in_a_value_is_refused_at_once(void **state)
     }
 }
 
-/* ---- limits ------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static void a_target_may_be_as_long_as_its_limit(void **state)
 {
@@ -505,7 +506,7 @@ static void a_name_of_65535_octets_is_accepted_and_one_more_is_not(void **state)
     free(octets);
 }
 
-/* ---- trailers, RFC 9112 section 7.1.2 ----------------------------------------------------------- */
+/* ---- trailers, RFC 9112 section 7.1.2 -------------------------------------------------------- */
 
 static size_t trailers(rv_bytes octets, const struct rv_h1_limits *limits, struct outcome *outcome)
 {
@@ -579,7 +580,7 @@ static void trailers_are_limited(void **state)
     assert_int_equal(o.status, 431);
 }
 
-/* ---- finding a field ---------------------------------------------------------------------------- */
+/* ---- finding a field ------------------------------------------------------------------------- */
 
 static void the_first_field_of_a_name_is_found_in_any_case(void **state)
 {
@@ -606,7 +607,7 @@ static void a_field_that_is_not_there_is_not_found(void **state)
     assert_null(rv_h1_find(head.ptr, &o.head, RV_LIT("Host")));
 }
 
-/* ---- every head --------------------------------------------------------------------------------- */
+/* ---- every head ------------------------------------------------------------------------------ */
 
 static void assert_inside(rv_bytes octets, const struct outcome *o)
 {
@@ -627,8 +628,8 @@ static void assert_inside(rv_bytes octets, const struct outcome *o)
     assert_false(head->chunked && head->has_content_length);
 }
 
-/* Good heads with a few octets changed, dropped or doubled: most are refused somewhere, and whatever
-   the verdict is, parse_growing asserts that it does not depend on how the octets arrived. */
+/* Good heads with a few octets changed, dropped or doubled: most are refused somewhere, and
+   whatever the verdict is, parse_growing asserts that it does not depend on how they arrived. */
 static void the_verdict_on_damaged_heads_does_not_depend_on_cuts(void **state)
 {
     (void)state;

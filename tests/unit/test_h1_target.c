@@ -1,6 +1,6 @@
 /*
- * Targets of requests (RFC 9112 section 3.2): the four forms, their parts, and what is none of them.
- * Each head is parsed at every length.
+ * Targets of requests (RFC 9112 section 3.2): the four forms, their parts, and what is none of
+ * them. Each head is parsed at every length.
  */
 #include <setjmp.h>
 #include <stdarg.h>

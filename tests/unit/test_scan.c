@@ -61,7 +61,7 @@ static const struct twins {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- classes ---------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 /* Asserts that exactly the octets in `members` are in the class, whatever stands beside them. */
 static void assert_class(scanner *scan, const bool *members, char usual)
@@ -159,7 +159,7 @@ static void a_token_is_not_empty_and_nothing_but_token_octets(void **state)
     assert_false(rv_is_token(RV_LIT("\xe9")));
 }
 
-/* ---- plain paths ------------------------------------------------------------------------------ */
+/* ---- plain paths ----------------------------------------------------------------------------- */
 
 static void assert_plain(const char *text, size_t limit, bool expected)
 {
@@ -202,7 +202,7 @@ static void what_follows_the_path_does_not_make_it_odd(void **state)
     assert_plain("/abcdefghijklmn/.", 16, true);
 }
 
-/* ---- twins ------------------------------------------------------------------------------------ */
+/* ---- twins ----------------------------------------------------------------------------------- */
 
 /* Mostly octets of the class, so that runs grow long; now and then any other. */
 static void fill(char *octets, size_t length, const char *usual, uint64_t rarity, uint64_t *random)
