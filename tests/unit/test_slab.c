@@ -187,6 +187,7 @@ static void a_freed_slab_may_be_used_again(void **state)
     rv_slab_give(&slab, record);
     rv_slab_free(&slab);
     assert_int_equal(slab.taken, 0);
+    assert_null(slab.free);
     memset(rv_slab_take(&slab), 'x', 128);
     assert_int_equal(slab.taken, 1);
     rv_slab_free(&slab);

@@ -341,6 +341,29 @@ static void a_due_timer_may_still_be_stopped_by_one_that_fires_before(void **sta
     assert_int_equal(wheel.count, 0);
 }
 
+static void ask_how_long_to_wait(struct probe *probe)
+{
+    assert_int_equal(rv_wheel_wait_ms(probe->wheel), probe->other != NULL ? 0 : 400);
+}
+
+static void while_others_are_still_to_fire_the_wait_is_0(void **state)
+{
+    (void)state;
+    struct rv_wheel wheel;
+    rv_wheel_init(&wheel, 0);
+    struct probe first = probe_of(&wheel);
+    struct probe second = probe_of(&wheel);
+    struct probe ahead = probe_of(&wheel);
+    first.then = second.then = ask_how_long_to_wait;
+    first.other = &second;
+    set(&first, 10);
+    set(&second, 20);
+    set(&ahead, 512);
+    advance(&wheel, 112);
+    assert_int_equal(second.fired, 1);
+    rv_timer_stop(&wheel, &ahead.timer);
+}
+
 static void set_the_other_back(struct probe *probe)
 {
     set(probe->other, probe->wheel->now_ms + 1000);
@@ -698,7 +721,12 @@ static void the_validator_sees_what_is_broken(void **state)
     wheel = sound;
     near.timer.slot_ms++; /* another slot's time */
     assert_false(rv_wheel_validate(&wheel));
+    near.timer.slot_ms -= 2;
+    assert_false(rv_wheel_validate(&wheel));
     near.timer = timer;
+    far.timer.slot_ms++; /* more than its level can tell */
+    assert_false(rv_wheel_validate(&wheel));
+    far.timer.slot_ms--;
     near.timer.deadline_ms = 1009; /* it would fire too late */
     assert_false(rv_wheel_validate(&wheel));
     near.timer = timer;
@@ -709,6 +737,22 @@ static void the_validator_sees_what_is_broken(void **state)
     assert_false(rv_wheel_validate(&wheel));
     wheel = sound;
     assert_true(rv_wheel_validate(&wheel));
+}
+
+static void the_validator_sees_what_is_broken_among_those_that_are_due(void **state)
+{
+    (void)state;
+    struct rv_wheel wheel;
+    rv_wheel_init(&wheel, 1000);
+    struct rv_timer due = {.link = &wheel.due, .deadline_ms = 1000};
+    wheel.due = &due;
+    wheel.count = 1;
+    assert_true(rv_wheel_validate(&wheel));
+    due.deadline_ms = 1001;
+    assert_false(rv_wheel_validate(&wheel));
+    due.deadline_ms = 1000;
+    due.link = &due.next;
+    assert_false(rv_wheel_validate(&wheel));
 }
 
 int main(void)
@@ -730,6 +774,7 @@ int main(void)
         cmocka_unit_test(a_timer_set_to_now_when_it_fires_waits_for_the_next_advance),
         cmocka_unit_test(a_periodic_timer_fires_once_after_a_long_silence),
         cmocka_unit_test(a_due_timer_may_still_be_stopped_by_one_that_fires_before),
+        cmocka_unit_test(while_others_are_still_to_fire_the_wait_is_0),
         cmocka_unit_test(a_due_timer_may_still_be_set_back_by_one_that_fires_before),
         cmocka_unit_test(a_due_timer_that_is_set_to_the_past_fires_once),
         cmocka_unit_test(a_timer_may_be_freed_when_it_fires),
@@ -741,6 +786,7 @@ int main(void)
         cmocka_unit_test(the_latest_of_all_deadlines_stands_for_never),
         cmocka_unit_test(random_operations_agree_with_a_table_of_deadlines),
         cmocka_unit_test(the_validator_sees_what_is_broken),
+        cmocka_unit_test(the_validator_sees_what_is_broken_among_those_that_are_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
