@@ -5,11 +5,11 @@
  * connection costs one recv and one send. Nothing is parsed: a received block counts as one request
  * (or as N with --pipelined N), which is right for clients like wrk that send a request, or a batch
  * of them, in one write and wait for the answers. The answer is always the same octets, as many as
- * the server under comparison sends. With --close each connection carries one request, and the kernel
- * hands it over only with that request in it (TCP_DEFER_ACCEPT): accept, recv, send, close, no more.
+ * the server under comparison sends. With --close each connection carries one request, and the
+ * kernel hands it over only when that has come (TCP_DEFER_ACCEPT): accept, recv, send, close.
  *
- * It owns no memory per connection: the descriptor number in the epoll set is all it knows. It is an
- * instrument, not a server: it never reads a request, never waits for a client that does not take
+ * It owns no memory per connection: the descriptor number in the epoll set is all it knows. It is
+ * an instrument, not a server: it never reads a request, never waits for a client that does not take
  * its answer (such a connection is cut), and listens on 127.0.0.1 only.
  */
 #define _GNU_SOURCE 1 /* accept4 */
@@ -132,7 +132,7 @@ static struct options parse_options(int argc, char **argv)
     return options;
 }
 
-/* A valid 200 of exactly response_bytes, padded by one field, repeated for each pipelined request. */
+/* A valid 200 of exactly response_bytes, padded by one field, once per pipelined request. */
 static bool build_output(struct floor *server, const struct options *options)
 {
     const char *connection = options->close_after_request ? "Connection: close\r\n" : "";

@@ -2,8 +2,8 @@
  * libmicrohttpd in its fastest mode, the peer of the speed table that is a library like ours.
  *
  * One internal thread over epoll, one ready-made response queued for every request. The listening
- * socket is ours, so that TCP_DEFER_ACCEPT can be tried. It serves bench/versus alone, on 127.0.0.1,
- * until SIGTERM: `microhttpd PORT [--deferred]`, or `microhttpd --version`.
+ * socket is ours, so that TCP_DEFER_ACCEPT can be tried. It serves bench/versus alone, until
+ * SIGTERM, on 127.0.0.1: `microhttpd PORT [--deferred]`, or `microhttpd --version`.
  */
 #define _GNU_SOURCE 1 /* SOCK_NONBLOCK and friends */
 

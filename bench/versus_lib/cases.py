@@ -8,6 +8,7 @@ printing it is others' work.
 
 import statistics
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from . import measure
 from .machine import Unavailable, free_port
@@ -26,7 +27,7 @@ class Case:
     server_cpus: str = "0"
     client_cpus: str = "1"
     client_threads: int = 1
-    kind: str = "load"  # load: wrk against every server; idle: memory; workers: rivulet with 1 and 2
+    kind: str = "load"  # or idle: memory; or workers: rivulet alone, with one and with two
 
     @property
     def probed_as(self):
@@ -54,9 +55,15 @@ class Row:
     name: str
     variant: str = ""
     command: list = field(default_factory=list)
+    configuration: str = ""  # the text of the file that the command names
     runs: list = field(default_factory=list)  # measure.Run or measure.IdleRun, one per round
     tried: dict = field(default_factory=dict)  # variant -> CPU µs per request in the probe
     missing: str = ""  # why there is no run
+
+    def started(self, running):
+        self.command = running.command
+        self.configuration = "".join(Path(part).read_text() for part in running.command
+                                     if part.endswith(".conf"))
 
     @property
     def good_runs(self):
@@ -125,7 +132,7 @@ class Bench:
         return measure.Running(command, case.server_cpus, port, case, errors)
 
     def rivulet_response_bytes(self, case):
-        """How long rivulet's response is, so that the floor's is as long; None if it does not run."""
+        """How long rivulet's response is, for the floor to send as much; None if unknown."""
         rivulet = self.server("rivulet")
         if rivulet is None:
             return None
@@ -186,7 +193,7 @@ class Bench:
                                                                  result.response_bytes)
                     running[row.name] = self.start(server, row.variant, case,
                                                    result.response_bytes)
-                    row.command = running[row.name].command
+                    row.started(running[row.name])
                 except Unavailable as problem:
                     row.missing = str(problem)
                     self.say(f"  {row.name} is left out: {problem}")
@@ -236,7 +243,7 @@ class Bench:
             self.say(f"  {row.name} is left out: {problem}")
             return
         try:
-            row.command = running.command
+            row.started(running)
             run = measure.run_idle(running, min(connections, server.connections_max))
         finally:
             running.end()

@@ -1,4 +1,4 @@
-"""What we run on: programs, Debian packages, free ports, limits, and what else keeps the cores busy.
+"""What we run on: programs, Debian packages, free ports, limits, and what else uses the cores.
 
 Knows nothing of servers or cases. It installs packages, which is the only lasting thing it does.
 """
@@ -21,7 +21,7 @@ class Unavailable(Exception):
 
 
 def find_program(name):
-    """The path of a program, also of those that only root has on its path; None if there is none."""
+    """The path of a program, also of one that only root has on its path, or None."""
     return shutil.which(name, path=SEARCH_PATH)
 
 

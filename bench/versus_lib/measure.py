@@ -25,7 +25,7 @@ _started = []  # Popen of everything that has not been ended yet
 
 
 def start(command, **options):
-    """A process in a group of its own, so that Ctrl-C reaches us first and its whole group can go."""
+    """A process in a group of its own: Ctrl-C reaches only us, and the group can be ended whole."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
     _started.append(process)
     return process
@@ -80,7 +80,7 @@ def process_tree(pid):
 
 
 def cpu_ns_by_thread(pid):
-    """User and system time of each thread of the tree, in nanoseconds (the scheduler's own count)."""
+    """User and system time of each thread of the tree, in nanoseconds, as the scheduler counts."""
     spent = {}
     for member in process_tree(pid):
         try:
@@ -109,7 +109,7 @@ def memory_bytes(pid):
 
 
 def fetch_ok(port, close):
-    """One GET /ok as wrk sends it; returns the length of the whole response, or raises Unavailable."""
+    """One GET /ok as wrk sends it; returns the length of the whole response or raises Unavailable."""
     extra = "Connection: close\r\n" if close else ""
     with socket.create_connection(("127.0.0.1", port), timeout=2) as client:
         client.sendall(f"GET /ok HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{extra}\r\n".encode())
@@ -151,7 +151,8 @@ class Running:
                 return fetch_ok(self.port, case.close)
             except OSError as problem:
                 if time.monotonic() > deadline:
-                    raise Unavailable(f"no answer within {START_SECONDS_MAX} s: {problem}") from None
+                    waited = f"no answer within {START_SECONDS_MAX} s: {problem}"
+                    raise Unavailable(waited) from None
                 time.sleep(0.05)
 
     def alive(self):

@@ -122,8 +122,8 @@ class Nginx(Server):
     def command(self, port, variant, case, response_bytes):
         answer = 'return 200 "Ok";'
         if "file" in variant:
-            answer = (f"root {self.workspace}/www; sendfile off; open_file_cache max=16 inactive=1h; "
-                      "open_file_cache_valid 1h;")
+            answer = (f"root {self.workspace}/www; sendfile off; "
+                      "open_file_cache max=16 inactive=1h; open_file_cache_valid 1h;")
         deferred = " deferred" if "deferred" in variant else ""
         config = self.write(port, f"""
 daemon off;
