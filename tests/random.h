@@ -1,14 +1,14 @@
 /*
- * Numbers that look random and are the same in every run: for property tests, whose failures must come
- * back. A generator is one word that its test owns and seeds.
+ * Numbers that look random and are the same in every run: for property tests, whose failures must
+ * come back. A generator is one word that its test owns and seeds.
  */
 #ifndef RV_TESTS_RANDOM_H
 #define RV_TESTS_RANDOM_H
 
 #include <stdint.h>
 
-/* A step of Marsaglia's 64-bit xorshift (13, 7, 17), its high half mixed into the low one. The state is
-   never 0. */
+/* A step of Marsaglia's 64-bit xorshift (13, 7, 17), its high half mixed into the low one. The
+   state is never 0. */
 static inline uint64_t random_next(uint64_t *state)
 {
     uint64_t x = *state != 0 ? *state : UINT64_C(0x9e3779b97f4a7c15);

@@ -3,8 +3,8 @@
  * first, which belongs to its embedder (a talk carries it inside itself). A reset is O(1) while the
  * first block was enough. It is not shared between threads.
  *
- * Under AddressSanitizer the first block is out of bounds wherever no piece lies: a first block on the
- * stack, or one that its embedder wants to use otherwise, needs rv_arena_free.
+ * Under AddressSanitizer the first block is out of bounds wherever no piece lies: a first block on
+ * the stack, or one that its embedder wants to use otherwise, needs rv_arena_free.
  */
 #ifndef RV_BASE_ARENA_H
 #define RV_BASE_ARENA_H
@@ -33,7 +33,7 @@ char *rv_arena_copy(struct rv_arena *arena, rv_bytes bytes);
 /* Frees all but the first block, and starts that one again. */
 void rv_arena_reset(struct rv_arena *arena);
 
-/* Frees all but the first block, and lets go of that one: the arena must be made again before use. */
+/* Frees all but the first block, and lets go of that one: the arena is then to be made again. */
 void rv_arena_free(struct rv_arena *arena);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * The growable buffer. Its block is capacity + RV_SCAN_PADDING octets and at least doubles when it
- * grows, so that n appended octets cost O(n). Under AddressSanitizer what lies behind the padding is
- * out of bounds from a consume until the next reserve.
+ * grows, so that n appended octets cost O(n). Under AddressSanitizer what lies behind the padding
+ * is out of bounds from a consume until the next reserve.
  */
 #include "base/buffer.h"
 

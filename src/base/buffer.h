@@ -17,8 +17,8 @@ struct rv_buffer {
     size_t capacity; /* without the padding */
 };
 
-/* Makes room for `more` octets behind the contents, to be written there and added to `len`. The room
-   lasts until the next consume. On RV_ENOMEM the contents are as before. */
+/* Makes room for `more` octets behind the contents, to be written there and added to `len`. The
+   room lasts until the next consume. On RV_ENOMEM the contents are as before. */
 rv_error rv_buffer_reserve(struct rv_buffer *buffer, size_t more);
 
 /* `bytes` must not lie in the buffer itself. */

@@ -1,8 +1,8 @@
 /*
  * Time as the rest of the house sees it: milliseconds that only go forward, and the wall clock's
- * seconds. The first is exact, since a timer must never fire early; the second is the kernel's coarse
- * clock, right to a tick (1 to 4 ms). Each costs some nanoseconds. It owns nothing; the sim back end
- * has a clock of its own.
+ * seconds. The first is exact, since a timer must never fire early; the second is the kernel's
+ * coarse clock, right to a tick (1 to 4 ms). Each costs some nanoseconds. It owns nothing; the sim
+ * back end has a clock of its own.
  */
 #ifndef RV_BASE_CLOCK_H
 #define RV_BASE_CLOCK_H

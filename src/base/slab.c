@@ -1,8 +1,8 @@
 /*
  * The slab. A block is one heap block: a header of one cache line, then the records. Records that
- * were never taken are not threaded on the free list but counted off the newest block one by one, so
- * their pages stay untouched and cost no memory. Heap blocks rather than mapped ones, so that the
- * leak checker follows the pointers inside the records.
+ * were never taken are not threaded on the free list but counted off the newest block one by one,
+ * so their pages stay untouched and cost no memory. Heap blocks rather than mapped ones, so that
+ * the leak checker follows the pointers inside the records.
  *
  * Under AddressSanitizer a record that is not taken is out of bounds, but for its second word.
  */

@@ -1,12 +1,12 @@
 /*
- * A pool of records of one size, in blocks of about 64 KiB that are never given back before the end.
- * Records that were given back are handed out again last in, first out, so that the warm ones are used;
- * records that were never taken are not touched, so that they cost no memory. It owns the blocks. Not
- * shared between threads.
+ * A pool of records of one size, in blocks of about 64 KiB that are never given back before the
+ * end. Records that were given back are handed out again last in, first out, so that the warm ones
+ * are used; records that were never taken are not touched, so that they cost no memory. It owns the
+ * blocks. Not shared between threads.
  *
- * Of a record that was given back, the octets 8 to 15 stay as they were and may be read until the end:
- * a generation that tells whether a handle is stale belongs there. The rest is the slab's, and out of
- * bounds under AddressSanitizer.
+ * Of a record that was given back, the octets 8 to 15 stay as they were and may be read until the
+ * end: a generation that tells whether a handle is stale belongs there. The rest is the slab's, and
+ * out of bounds under AddressSanitizer.
  */
 #ifndef RV_BASE_SLAB_H
 #define RV_BASE_SLAB_H
@@ -24,8 +24,8 @@ struct rv_slab {
 
 void rv_slab_init(struct rv_slab *slab, size_t record_size);
 
-/* A record, contents undefined; NULL when memory is short. 16-octet aligned (64 when record_size is a
-   multiple of 64). */
+/* A record, contents undefined; NULL when memory is short. 16-octet aligned (64 when record_size is
+   a multiple of 64). */
 void *rv_slab_take(struct rv_slab *slab);
 void rv_slab_give(struct rv_slab *slab, void *record);
 

@@ -1,7 +1,7 @@
 /*
- * The inbox is a stack: a post swaps itself in as the newest, the taker swaps the whole stack out and
- * turns it round. Nothing is ever popped singly, so a message that is freed and posted again cannot
- * be mistaken for its former self (the ABA problem does not arise).
+ * The inbox is a stack: a post swaps itself in as the newest, the taker swaps the whole stack out
+ * and turns it round. Nothing is ever popped singly, so a message that is freed and posted again
+ * cannot be mistaken for its former self (the ABA problem does not arise).
  */
 #include "io/inbox.h"
 

@@ -1,8 +1,8 @@
 /*
  * The way into a worker from other threads: a lock-free queue with many posters and one taker. A
- * message is embedded in, and owned by, whatever the poster made; the taker runs it. Waking the taker
- * is not the inbox's business: a post tells whether the inbox was empty, so that one wake-up serves
- * everything that is posted until the taker comes.
+ * message is embedded in, and owned by, whatever the poster made; the taker runs it. Waking the
+ * taker is not the inbox's business: a post tells whether the inbox was empty, so that one wake-up
+ * serves everything that is posted until the taker comes.
  */
 #ifndef RV_IO_INBOX_H
 #define RV_IO_INBOX_H

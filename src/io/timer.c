@@ -1,16 +1,18 @@
 /*
  * The timer wheel. A time is read as digits of base 64: level 0 is the last digit, level 1 the one
- * before it, and so on. A timer sits at the level of the first digit, from the left, in which its time
- * differs from now, in the slot that this digit names; its slot_ms is the time with all lower digits
- * zero. Two things follow, and everything below rests on them:
+ * before it, and so on. A timer sits at the level of the first digit, from the left, in which its
+ * time differs from now, in the slot that this digit names; its slot_ms is the time with all lower
+ * digits zero. Two things follow, and everything below rests on them:
  *
- *  - Every slot of a level that holds timers lies ahead of now, and all of them come up before any of
- *    the next level. So the lowest level that has any holds the next event, and it is the next bit.
- *  - When now reaches slot_ms, the digits before agree, so the timer goes to a lower level, or is due.
+ *  - Every slot of a level that holds timers lies ahead of now, and all of them come up before any
+ *    of the next level. So the lowest level that has any holds the next event, and it is the next
+ *    bit.
+ *  - When now reaches slot_ms, the digits before agree, so the timer goes to a lower level, or is
+ *    due.
  *
- * Two cases stand beside the rule. A deadline in the past becomes "now", in the slot of level 0 that now
- * itself names, which is otherwise empty. And the last level is a ring: what is more than 63 of its
- * slots away waits in the farthest one and is put in again from there.
+ * Two cases stand beside the rule. A deadline in the past becomes "now", in the slot of level 0
+ * that now itself names, which is otherwise empty. And the last level is a ring: what is more than
+ * 63 of its slots away waits in the farthest one and is put in again from there.
  */
 #include "io/timer.h"
 
@@ -32,7 +34,7 @@ void rv_timer_init(struct rv_timer *timer, void (*fire)(struct rv_timer *timer))
     *timer = (struct rv_timer){.fire = fire};
 }
 
-/* ---- lists ------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void push(struct rv_timer **head, struct rv_timer *timer)
 {
@@ -50,7 +52,7 @@ static void unlink_timer(struct rv_wheel *wheel, struct rv_timer *timer)
     if (timer->next != NULL) {
         timer->next->link = timer->link;
     } else {
-        /* It was the last of its list. If it was the first, too, and the list a slot, clear the bit. */
+        /* It was the last. If it was the first, too, and its list is a slot, the bit goes. */
         uintptr_t offset = (uintptr_t)timer->link - (uintptr_t)wheel->slots;
         if (offset < sizeof(wheel->slots)) {
             size_t slot = offset / sizeof(wheel->slots[0][0]);
@@ -62,7 +64,7 @@ static void unlink_timer(struct rv_wheel *wheel, struct rv_timer *timer)
     timer->slot_ms = 0;
 }
 
-/* ---- setting ------------------------------------------------------------------------------------ */
+/* ---- setting --------------------------------------------------------------------------------- */
 
 /* Where a timer for `at_ms` belongs while it is `now_ms`, which is not later. */
 static unsigned place(uint64_t now_ms, uint64_t at_ms, uint64_t *slot_ms)
@@ -108,7 +110,7 @@ void rv_timer_stop(struct rv_wheel *wheel, struct rv_timer *timer)
     wheel->count--;
 }
 
-/* ---- time passes -------------------------------------------------------------------------------- */
+/* ---- time passes ----------------------------------------------------------------------------- */
 
 /* The next slot that comes up; false when the wheel is empty. */
 static bool next_event(const struct rv_wheel *wheel, unsigned *level, uint64_t *at_ms)
@@ -127,8 +129,8 @@ static bool next_event(const struct rv_wheel *wheel, unsigned *level, uint64_t *
     return false;
 }
 
-/* Empties the slot that has come up: what is due goes to the end of `due`, the rest is put in again.
-   Returns the new end. */
+/* Empties the slot that has come up: what is due goes to the end of `due`, the rest is put in
+   again. Returns the new end. */
 static struct rv_timer **empty_slot(struct rv_wheel *wheel, unsigned level, struct rv_timer **end)
 {
     unsigned slot = (wheel->now_ms >> level * DIGIT_BITS) % SLOTS;
@@ -162,8 +164,8 @@ void rv_wheel_advance(struct rv_wheel *wheel, uint64_t now_ms)
         wheel->now_ms = now_ms;
 
     /* Only now do the timers fire, when the wheel is in order again and everything that they set is
-       seen from the new time. One that is due may still be stopped or set by one that fires before it:
-       then it is no longer in this list. */
+       seen from the new time. One that is due may still be stopped or set by one that fires before
+       it: then it is no longer in this list. */
     while (wheel->due != NULL) {
         struct rv_timer *timer = wheel->due;
         rv_timer_stop(wheel, timer);
@@ -180,7 +182,7 @@ uint64_t rv_wheel_wait_ms(const struct rv_wheel *wheel)
     return next_event(wheel, &level, &at_ms) ? at_ms - wheel->now_ms : UINT64_MAX;
 }
 
-/* ---- validation --------------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------ */
 
 static bool slot_is_valid(const struct rv_wheel *wheel, unsigned level, unsigned slot,
                           size_t *count)

@@ -1,10 +1,11 @@
 /*
  * A hierarchical timer wheel: 7 levels of 64 slots, one slot of the lowest level is a millisecond.
- * Setting, moving and stopping are O(1); a slot's timers move down a level when its time comes near.
+ * Setting, moving and stopping are O(1); when a slot comes up its timers move down a level, or fire.
  *
- * Re-arming is lazy: a timer that is set to a later deadline than the slot it sits in only has the
- * new deadline stored; when the slot comes up, the timer is put in again for what is left. So the hot
- * path of a keep-alive connection, which pushes its deadline on with every request, costs one store.
+ * Re-arming is lazy: a timer that is set to a deadline not before the slot it sits in only has the
+ * new deadline stored; when the slot comes up, the timer is put in again for what is left. So the
+ * hot path of a keep-alive connection, which pushes its deadline on with every request, costs one
+ * store.
  *
  * Timers are embedded in their owners; the wheel owns nothing but its slots. One thread.
  */
@@ -25,11 +26,11 @@ struct rv_timer {
 };
 
 struct rv_wheel {
-    uint64_t now_ms; /* everything due at or before this has fired */
+    uint64_t now_ms;                    /* the time of the last advance */
     uint64_t occupied[RV_WHEEL_LEVELS]; /* a bit for each slot that holds timers */
     struct rv_timer *slots[RV_WHEEL_LEVELS][RV_WHEEL_SLOTS];
     struct rv_timer *due; /* what the running advance has yet to fire; NULL when none runs */
-    size_t count; /* timers in the wheel, those in `due` among them */
+    size_t count;         /* timers in the wheel, those in `due` among them */
 };
 
 void rv_wheel_init(struct rv_wheel *wheel, uint64_t now_ms);
@@ -48,7 +49,8 @@ static inline bool rv_timer_is_set(const struct rv_timer *timer)
     return timer->link != NULL;
 }
 
-/* The lazy setter: one store when the timer sits in a slot ahead and its deadline is not before that. */
+/* The lazy setter: one store when the timer sits in a slot ahead and its deadline is not before
+   that. */
 static inline void rv_timer_set(struct rv_wheel *wheel, struct rv_timer *timer,
                                 uint64_t deadline_ms)
 {
@@ -58,9 +60,10 @@ static inline void rv_timer_set(struct rv_wheel *wheel, struct rv_timer *timer,
         rv_timer_insert(wheel, timer, deadline_ms);
 }
 
-/* Fires everything due up to `now_ms`, in order of the deadlines. A `fire` may set or stop its own and
-   any other timer, and may free its own; what it sets to a time that is past fires at the next advance,
-   so an advance always ends. Time never goes back: an earlier `now_ms` counts as the wheel's own. */
+/* Fires everything due up to `now_ms`, in order of the deadlines. A `fire` may set or stop its own
+   and any other timer, and may free its own; what it sets to a time that is past fires at the next
+   advance, so an advance always ends. Time never goes back: an earlier `now_ms` counts as the
+   wheel's own. */
 void rv_wheel_advance(struct rv_wheel *wheel, uint64_t now_ms);
 
 /* How long a wait may last before the wheel must be advanced: a lower bound of the time to the next

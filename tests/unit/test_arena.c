@@ -1,6 +1,6 @@
 /*
- * Facts about the arena. A first block of the test's own lies on the stack, so every test that uses one
- * lets go of it with rv_arena_free.
+ * Facts about the arena. A first block of the test's own lies on the stack, so every test that uses
+ * one lets go of it with rv_arena_free.
  */
 #include "base/arena.h"
 #include "base/poison.h"

@@ -1,6 +1,5 @@
 /*
- * Facts about the two clocks, against the kernel's precise ones. A coarse clock is behind by no more
- * than a tick (10 ms at 100 Hz).
+ * Facts about the two clocks, against the kernel's own.
  */
 #include "base/clock.h"
 
@@ -11,23 +10,23 @@
 
 #include <cmocka.h>
 
-enum { TICK_MS_MAX = 10 };
-
-static uint64_t precise_ms(void)
+static uint64_t kernel_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void monotonic_time_is_the_kernels_to_a_tick(void **state)
+static void monotonic_time_is_the_kernels_to_the_millisecond(void **state)
 {
     (void)state;
-    uint64_t before = precise_ms();
-    uint64_t coarse = rv_clock_monotonic_ms();
-    uint64_t after = precise_ms();
-    assert_true(coarse + TICK_MS_MAX >= before);
-    assert_true(coarse <= after);
+    for (int i = 0; i < 10000; i++) {
+        uint64_t before = kernel_ms();
+        uint64_t now = rv_clock_monotonic_ms();
+        uint64_t after = kernel_ms();
+        assert_true(before <= now);
+        assert_true(now <= after);
+    }
 }
 
 static void monotonic_time_goes_on_and_never_back(void **state)
@@ -35,13 +34,13 @@ static void monotonic_time_goes_on_and_never_back(void **state)
     (void)state;
     uint64_t begin = rv_clock_monotonic_ms();
     uint64_t last = begin;
-    uint64_t give_up = precise_ms() + 5000;
-    while (last < begin + 2 * TICK_MS_MAX && precise_ms() < give_up) {
+    uint64_t give_up = kernel_ms() + 5000;
+    while (last < begin + 20 && kernel_ms() < give_up) {
         uint64_t now = rv_clock_monotonic_ms();
         assert_true(now >= last);
         last = now;
     }
-    assert_true(last >= begin + 2 * TICK_MS_MAX);
+    assert_true(last >= begin + 20);
 }
 
 static void wall_time_is_seconds_since_1970(void **state)
@@ -59,7 +58,7 @@ static void wall_time_is_seconds_since_1970(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(monotonic_time_is_the_kernels_to_a_tick),
+        cmocka_unit_test(monotonic_time_is_the_kernels_to_the_millisecond),
         cmocka_unit_test(monotonic_time_goes_on_and_never_back),
         cmocka_unit_test(wall_time_is_seconds_since_1970),
     };

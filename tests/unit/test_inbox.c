@@ -21,7 +21,7 @@ struct note {
     unsigned number;
 };
 
-/* ---- one thread --------------------------------------------------------------------------------- */
+/* ---- one thread ------------------------------------------------------------------------------ */
 
 static void an_empty_inbox_gives_nothing(void **state)
 {
@@ -131,12 +131,12 @@ static void a_message_may_be_freed_when_it_runs(void **state)
     assert_int_equal(rv_inbox_run(&inbox, NULL), 10);
 }
 
-/* ---- several threads ---------------------------------------------------------------------------- */
+/* ---- several threads ------------------------------------------------------------------------- */
 
 enum { POSTERS = 4, NOTES_EACH = 20000, NOTES = POSTERS * NOTES_EACH };
 
-/* The taker sleeps on the semaphore and is woken by those posts only that ask for it, as a worker by
-   its event descriptor. */
+/* The taker sleeps on the semaphore and is woken by those posts only that ask for it, as a worker
+   by its event descriptor. */
 struct office {
     struct rv_inbox inbox;
     sem_t wake;
@@ -221,7 +221,7 @@ static void nothing_is_lost_and_the_order_of_each_poster_is_kept(void **state)
     sem_destroy(&office.wake);
 }
 
-/* Two threads throw one message back and forth: each post must show the other what was written before. */
+/* Two threads throw one message back and forth; each writes into it before it posts it. */
 struct court {
     struct rv_inbox inboxes[2];
     struct note ball;

@@ -1,6 +1,6 @@
 /*
- * Facts about the timer wheel, by example and against a model that is too simple to be wrong: a table
- * of deadlines. Each timer of these tests knows how often and when it fired.
+ * Facts about the timer wheel, by example and against a model that is too simple to be wrong: a
+ * table of deadlines. Each timer of these tests knows how often and when it fired.
  */
 #include "io/timer.h"
 #include "random.h"
@@ -55,7 +55,7 @@ static void set(struct probe *probe, uint64_t deadline_ms)
     assert_true(rv_wheel_validate(probe->wheel));
 }
 
-/* ---- one timer ---------------------------------------------------------------------------------- */
+/* ---- one timer ------------------------------------------------------------------------------- */
 
 static void a_new_wheel_is_empty_and_waits_for_ever(void **state)
 {
@@ -179,7 +179,7 @@ static void a_deadline_moved_forward_is_kept(void **state)
     assert_int_equal(wheel.count, 0);
 }
 
-/* ---- lazy re-arming ----------------------------------------------------------------------------- */
+/* ---- lazy re-arming -------------------------------------------------------------------------- */
 
 static void setting_a_timer_back_only_stores_the_deadline(void **state)
 {
@@ -232,7 +232,7 @@ static void a_deadline_between_the_slot_and_the_former_one_needs_no_move(void **
     assert_int_equal(probe.fired, 1);
 }
 
-/* ---- many timers -------------------------------------------------------------------------------- */
+/* ---- many timers ----------------------------------------------------------------------------- */
 
 static void timers_fire_in_order_of_their_deadlines(void **state)
 {
@@ -273,7 +273,7 @@ static void silence_is_skipped_not_counted_off(void **state)
     }
 }
 
-/* ---- what a timer may do when it fires ----------------------------------------------------------- */
+/* ---- what a timer may do when it fires ------------------------------------------------------- */
 
 static void set_itself_to_now(struct probe *probe)
 {
@@ -431,7 +431,7 @@ static void a_timer_may_be_freed_when_it_fires(void **state)
     assert_int_equal(wheel.count, 0);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------ */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void a_wait_is_never_past_the_next_deadline_and_comes_to_it_in_few_steps(void **state)
 {
@@ -486,7 +486,7 @@ static void a_timer_that_was_due_and_is_set_back_is_not_waited_for_with_0(void *
     rv_timer_stop(&wheel, &probe.timer);
 }
 
-/* ---- the ends of time ---------------------------------------------------------------------------- */
+/* ---- the ends of time ------------------------------------------------------------------------ */
 
 static void a_deadline_beyond_the_last_level_is_kept(void **state)
 {
@@ -539,7 +539,7 @@ static void the_latest_of_all_deadlines_stands_for_never(void **state)
     assert_int_equal(probe.fired, 1);
 }
 
-/* ---- the model ---------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 enum { MODEL_TIMERS = 40 };
 
@@ -691,7 +691,7 @@ static void random_operations_agree_with_a_table_of_deadlines(void **state)
             check_against_the_model(starts[i], spans[j], ++seed);
 }
 
-/* ---- the validator ------------------------------------------------------------------------------ */
+/* ---- the validator --------------------------------------------------------------------------- */
 
 static void the_validator_sees_what_is_broken(void **state)
 {
