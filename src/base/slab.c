@@ -4,7 +4,7 @@
  * so their pages stay untouched and cost no memory. Heap blocks rather than mapped ones, so that
  * the leak checker follows the pointers inside the records.
  *
- * Under AddressSanitizer a record that is not taken is out of bounds, but for its second word.
+ * Under AddressSanitizer a record that is not taken is out of bounds, its link included.
  */
 #include "base/slab.h"
 
@@ -31,22 +31,13 @@ static_assert(sizeof(struct rv_slab_block) == CACHE_LINE, "records begin on a ca
 
 struct free_record {
     struct free_record *next;
-    uint64_t kept; /* the record's own, readable and never written by the slab */
 };
-
-static_assert(sizeof(struct free_record) <= RECORD_ALIGNMENT, "fits into the smallest record");
 
 void rv_slab_init(struct rv_slab *slab, size_t record_size)
 {
     size_t mask = RECORD_ALIGNMENT - 1;
     assert(record_size > 0);
     *slab = (struct rv_slab){.record_size = (record_size + mask) & ~mask};
-}
-
-static void poison_record(const struct rv_slab *slab, struct free_record *record)
-{
-    rv_poison(record, offsetof(struct free_record, kept));
-    rv_poison(record + 1, slab->record_size - sizeof(*record));
 }
 
 static bool add_block(struct rv_slab *slab)
@@ -93,7 +84,7 @@ void rv_slab_give(struct rv_slab *slab, void *record)
     slab->taken--;
     given->next = slab->free;
     slab->free = given;
-    poison_record(slab, given);
+    rv_poison(given, slab->record_size);
 }
 
 void rv_slab_free(struct rv_slab *slab)

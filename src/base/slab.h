@@ -4,9 +4,8 @@
  * are used; records that were never taken are not touched, so that they cost no memory. It owns the
  * blocks. Not shared between threads.
  *
- * Of a record that was given back, the octets 8 to 15 stay as they were and may be read until the
- * end: a generation that tells whether a handle is stale belongs there. The rest is the slab's, and
- * out of bounds under AddressSanitizer.
+ * A record that is not taken is the slab's, and out of bounds under AddressSanitizer. A generation
+ * that tells whether a handle is stale is kept elsewhere.
  */
 #ifndef RV_BASE_SLAB_H
 #define RV_BASE_SLAB_H

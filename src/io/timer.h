@@ -1,6 +1,6 @@
 /*
  * A hierarchical timer wheel: 7 levels of 64 slots, one slot of the lowest level is a millisecond.
- * Setting, moving and stopping are O(1); when a slot comes up its timers move down a level, or fire.
+ * Setting, moving and stopping are O(1). When a slot comes up its timers go down a level, or fire.
  *
  * Re-arming is lazy: a timer that is set to a deadline not before the slot it sits in only has the
  * new deadline stored; when the slot comes up, the timer is put in again for what is left. So the

@@ -127,28 +127,6 @@ static void a_record_may_be_larger_than_a_block(void **state)
     rv_slab_free(&slab);
 }
 
-static void the_octets_8_to_15_outlive_the_record(void **state)
-{
-    (void)state;
-    struct record {
-        void *any;
-        uint64_t generation;
-        char rest[200];
-    };
-    struct rv_slab slab;
-    rv_slab_init(&slab, sizeof(struct record));
-    struct record *record = rv_slab_take(&slab);
-    record->generation = UINT64_C(0x0123456789abcdef);
-    struct record *other = rv_slab_take(&slab);
-    rv_slab_give(&slab, record);
-    rv_slab_give(&slab, other);
-    assert_true(record->generation == UINT64_C(0x0123456789abcdef));
-    assert_ptr_equal(rv_slab_take(&slab), other);
-    assert_ptr_equal(rv_slab_take(&slab), record);
-    assert_true(record->generation == UINT64_C(0x0123456789abcdef));
-    rv_slab_free(&slab);
-}
-
 static size_t resident_octets(void)
 {
     unsigned long total;
@@ -204,7 +182,7 @@ static void a_record_that_is_not_taken_is_out_of_bounds(void **state)
     assert_true(__asan_address_is_poisoned(record + 128));
     rv_slab_give(&slab, record);
     for (int i = 0; i < 128; i++)
-        assert_int_equal(__asan_address_is_poisoned(record + i), i < 8 || i >= 16);
+        assert_true(__asan_address_is_poisoned(record + i));
     assert_ptr_equal(rv_slab_take(&slab), record);
     assert_null(__asan_region_is_poisoned(record, 128));
     rv_slab_free(&slab);
@@ -222,7 +200,6 @@ int main(void)
         cmocka_unit_test(the_records_in_use_are_counted),
         cmocka_unit_test(records_do_not_overlap),
         cmocka_unit_test(a_record_may_be_larger_than_a_block),
-        cmocka_unit_test(the_octets_8_to_15_outlive_the_record),
         cmocka_unit_test(a_freed_slab_may_be_used_again),
 #ifdef RV_POISONS
         cmocka_unit_test(a_record_that_is_not_taken_is_out_of_bounds),
