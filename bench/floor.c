@@ -52,7 +52,8 @@ struct floor {
     int epoll_fd;
     int listener_fd;
     int signal_fd;
-    bool accepting; /* false after EMFILE, until a connection is closed */
+    bool accepting;       /* false after EMFILE, until a connection is closed */
+    bool said_it_is_full; /* once is enough */
     bool close_after_request;
     size_t output_bytes;
     char *output; /* owned; all responses to one block, one behind the other */
@@ -216,8 +217,10 @@ static void pause_accepting(struct floor *server)
 {
     if (epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, server->listener_fd, NULL) == 0) {
         server->accepting = false;
-        fprintf(stderr,
-                "floor: no descriptor left, accepting waits until a connection is closed\n");
+        if (!server->said_it_is_full) {
+            server->said_it_is_full = true;
+            fprintf(stderr, "floor: no descriptor left, accepting waits for one to be closed\n");
+        }
     }
 }
 

@@ -119,6 +119,8 @@ def fetch_ok(port, close):
             if not block:
                 break
             response += block
+        if close and not select.select([client], [], [], 1)[0]:
+            raise Unavailable("it leaves the connection open that it was asked to close")
     status, _, rest = response.partition(b"\r\n")
     if b" 200" not in status or not rest.endswith(b"\r\n\r\nOk"):
         raise Unavailable(f"GET /ok is not answered with 200 and `Ok` but with {response[:80]!r}")

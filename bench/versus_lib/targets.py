@@ -54,7 +54,8 @@ def at_most_times(result, name, ratio_max):
     ratio = rivulet.ratio_to(other)
     if ratio is None:
         raise NotJudged(f"rivulet and {name} have no round in common")
-    return ratio <= ratio_max, f"{ratio:.3f} × {name}, to be at most {ratio_max:.2f}"
+    how = f" (`{other.variant}`)" if other.tried else ""
+    return ratio <= ratio_max, f"{ratio:.3f} × {name}{how}, to be at most {ratio_max:.2f}"
 
 
 def below_every_peer(result):
@@ -66,7 +67,7 @@ def below_every_peer(result):
     theirs = best.median("cpu_us_per_request")
     absent = [name for name in PEER_NAMES if name not in {row.name for row in peers}]
     text = f"{mine:.3f} µs, to be below the best peer's {theirs:.3f} ({best.name})"
-    return mine < theirs, text + (f", without {' and '.join(absent)}" if absent else "")
+    return mine < theirs, text + (f", without {', '.join(absent)}" if absent else "")
 
 
 def judge_keepalive(result):
