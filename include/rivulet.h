@@ -379,7 +379,9 @@ RV_API rv_bytes rv_body(const rv_talk *talk);
 /*
  * A piece of a streamed body, valid during the call. `last` is true exactly once, with the last
  * piece, which may be empty. Returns RV_OK: go on; RV_FULL: the piece is taken, then pause until
- * rv_body_resume; a negative rv_error: as of a handler. May answer the talk at any time.
+ * rv_body_resume; a negative rv_error: as of a handler. With the last piece the result is that of a
+ * handler: RV_OK for an answered talk, RV_PENDING for one that is answered later. May answer the talk
+ * at any time; what is left of the body is then dropped.
  */
 typedef int (*rv_body_fn)(rv_talk *talk, rv_bytes piece, bool last, void *ctx);
 
@@ -419,8 +421,8 @@ RV_API rv_error rv_set_trailer(rv_talk *talk, const char *name, const char *valu
 /* Ends the response. Fewer octets than the Content-Length cut the connection (RV_ESTATE). */
 RV_API rv_error rv_end(rv_talk *talk);
 
-/* Calls `gone(ctx)`, once, on the worker, when the client leaves before the talk is answered; the
-   talk is then no more. Not called when the answer was completed. */
+/* Calls `gone(ctx)`, once, on the worker, when the talk ends without the program's doing: the client has
+   left, or its body was refused. The talk is then no more. Not called when the program has answered. */
 RV_API rv_error rv_on_gone(rv_talk *talk, void (*gone)(void *ctx), void *ctx);
 
 /* ---- 7 where a handler runs --------------------------------------------------------------------- */

@@ -1,0 +1,73 @@
+/*
+ * The entry of the command: finds the subcommand and hands over.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"serve", rv_cli_serve, "serve the demo application"},
+};
+
+static void print_help(void)
+{
+    puts("usage: rivulet COMMAND [OPTION]...\n"
+         "       rivulet --version | --help\n"
+         "\n"
+         "An HTTP application server.\n"
+         "\n"
+         "commands:");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+    puts("\n"
+         "`rivulet COMMAND --help` tells about one of them.\n"
+         "exit status: 0 ok, 1 usage, 2 could not start");
+}
+
+int rv_cli_usage_error(const char *command, const char *format, ...)
+{
+    va_list arguments;
+    fprintf(stderr, "%s: ", command);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\ntry: %s --help\n", command);
+    return RV_EXIT_USAGE;
+}
+
+bool rv_cli_number(const char *text, unsigned long min, unsigned long max, unsigned *number)
+{
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < min || value > max)
+        return false;
+    *number = (unsigned)value;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return rv_cli_usage_error("rivulet", "a command is needed");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_help();
+        return RV_EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf("rivulet %s\n", rv_version());
+        return RV_EXIT_OK;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    return rv_cli_usage_error("rivulet", "there is no command \"%s\"", argv[1]);
+}

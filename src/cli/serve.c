@@ -1,0 +1,163 @@
+/*
+ * `rivulet serve`: options to a server, and what it says while it runs.
+ */
+#include "cli.h"
+#include "demo.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define NAME "rivulet serve"
+#define LISTEN_DEFAULT "127.0.0.1:8080"
+#define LISTEN_MAX 32
+
+struct settings {
+    bool demo;
+    const char *listen[LISTEN_MAX];
+    size_t listen_count;
+    unsigned workers;
+    unsigned backlog;
+    unsigned pool;
+};
+
+static void print_help(void)
+{
+    puts("usage: rivulet serve --demo [OPTION]...\n"
+         "\n"
+         "Serves the demo application until SIGTERM or SIGINT; a second signal ends at once.\n"
+         "\n"
+         "  --demo          the demo application: / links its pages\n"
+         "  --listen ADDR   where to listen; may be repeated; default 127.0.0.1:8080\n"
+         "                  127.0.0.1:8080  [::1]:8080  :8080 (every address)  unix:/path\n"
+         "                  unix:@abstract  fd:3  inherited (all that LISTEN_FDS passes on)\n"
+         "  --workers N     worker threads; default: one for each CPU\n"
+         "  --backlog N     length of the accept queues; default 4096, at most net.core.somaxconn\n"
+         "  --pool N        threads for blocking handlers; default 8\n"
+         "  --help          this text");
+}
+
+static void on_start(rv_server *server, void *ctx)
+{
+    const char *address;
+    (void)ctx;
+    for (size_t i = 0; (address = rv_server_address(server, i)) != NULL; i++)
+        printf("listening on %s%s\n", strncmp(address, "unix:", 5) == 0 ? "" : "http://", address);
+    printf("%u workers, %u pool threads, backlog %u\n", rv_server_workers(server),
+           rv_server_pool_threads(server), rv_server_backlog(server));
+    fflush(stdout);
+}
+
+static void on_log(rv_server *server, const char *line, void *ctx)
+{
+    (void)server;
+    (void)ctx;
+    fprintf(stderr, "rivulet: %s\n", line);
+}
+
+static void on_error(rv_server *server, rv_error error, const char *doing, const char *peer,
+                     const char *detail, void *ctx)
+{
+    (void)server;
+    (void)ctx;
+    fprintf(stderr, "rivulet: %s %s%s%s%s%s\n", rv_strerror(error), doing,
+            *peer != '\0' ? ", client " : "", peer, *detail != '\0' ? ": " : "", detail);
+}
+
+/* The command, unlike the library, may raise the soft limit to what the user is allowed. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+static int run(const struct settings *settings)
+{
+    rv_server *server = rv_server_new(&(rv_server_options){
+        .workers = settings->workers,
+        .backlog = settings->backlog,
+        .pool_threads = settings->pool,
+        .hooks = {.on_start = on_start, .on_log = on_log, .on_error = on_error},
+    });
+    if (server == NULL) {
+        fprintf(stderr, NAME ": out of memory\n");
+        return RV_EXIT_NO_START;
+    }
+    for (size_t i = 0; i < settings->listen_count; i++)
+        rv_listen(server, settings->listen[i]);
+    if (settings->listen_count == 0)
+        rv_listen(server, LISTEN_DEFAULT);
+    if (!rv_demo_add_routes(rv_default_app(server))) {
+        fprintf(stderr, NAME ": cannot make the demo's file: %s\n", strerror(errno));
+        rv_server_free(server);
+        return RV_EXIT_NO_START;
+    }
+    rv_error error = rv_server_run(server);
+    if (error != 0)
+        fprintf(stderr, NAME ": %s\n", rv_server_error_text(server));
+    rv_server_free(server);
+    return error == 0 ? RV_EXIT_OK : RV_EXIT_NO_START;
+}
+
+static int number_error(const char *option, const char *text, unsigned long min, unsigned long max)
+{
+    return rv_cli_usage_error(NAME, "--%s must be a whole number from %lu to %lu, not \"%s\"", option,
+                              min, max, text);
+}
+
+int rv_cli_serve(int argc, char **argv)
+{
+    enum { DEMO = 256, LISTEN, WORKERS, BACKLOG, POOL, HELP };
+    static const struct option options[] = {{"demo", no_argument, NULL, DEMO},
+                                            {"listen", required_argument, NULL, LISTEN},
+                                            {"workers", required_argument, NULL, WORKERS},
+                                            {"backlog", required_argument, NULL, BACKLOG},
+                                            {"pool", required_argument, NULL, POOL},
+                                            {"help", no_argument, NULL, HELP},
+                                            {NULL, 0, NULL, 0}};
+    struct settings settings = {0};
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
+        switch (option) {
+        case DEMO:
+            settings.demo = true;
+            break;
+        case LISTEN:
+            if (settings.listen_count == LISTEN_MAX)
+                return rv_cli_usage_error(NAME, "--listen may be given 32 times at most");
+            settings.listen[settings.listen_count++] = optarg;
+            break;
+        case WORKERS:
+            if (!rv_cli_number(optarg, 1, 255, &settings.workers))
+                return number_error("workers", optarg, 1, 255);
+            break;
+        case BACKLOG:
+            if (!rv_cli_number(optarg, 1, 65535, &settings.backlog))
+                return number_error("backlog", optarg, 1, 65535);
+            break;
+        case POOL:
+            if (!rv_cli_number(optarg, 1, 1024, &settings.pool))
+                return number_error("pool", optarg, 1, 1024);
+            break;
+        case HELP:
+        case 'h':
+            print_help();
+            return RV_EXIT_OK;
+        case ':':
+            return rv_cli_usage_error(NAME, "%s needs a value", argv[optind - 1]);
+        default:
+            return rv_cli_usage_error(NAME, "there is no option %s", argv[optind - 1]);
+        }
+    }
+    if (optind < argc)
+        return rv_cli_usage_error(NAME, "\"%s\" is no option", argv[optind]);
+    if (!settings.demo)
+        return rv_cli_usage_error(NAME, "nothing to serve: --demo is needed");
+    raise_descriptor_limit();
+    return run(&settings);
+}

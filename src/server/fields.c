@@ -1,0 +1,211 @@
+/*
+ * Fields of the response: kept in the talk's arena until the head leaves. What the library sets itself
+ * (framing, Date, Server, Connection) is recognised here, so that no response has any of them twice.
+ */
+#include "http/h1_write.h"
+#include "http/scan.h"
+#include "server/talk.h"
+
+#include <stdio.h>
+
+static bool is(rv_bytes name, const char *wanted)
+{
+    return rv_bytes_equal_nocase(name, rv_str(wanted));
+}
+
+static rv_error check(const struct rv_talk *talk, rv_bytes name, rv_bytes value)
+{
+    if (talk == NULL)
+        return RV_EGONE;
+    if (talk->response >= RV_RESPONSE_OPEN)
+        return RV_ESTATE;
+    if (!rv_is_token(name) || value.ptr == NULL || !rv_field_value_is_valid(value))
+        return RV_EINVAL;
+    return is(name, "Transfer-Encoding") ? RV_EINVAL : 0;
+}
+
+/* RFC 9110 section 7.6.1: an application may end the connection; anything else is not its business. */
+static rv_error set_connection(struct rv_talk *talk, rv_bytes value)
+{
+    rv_bytes option;
+    while (rv_bytes_next_element(&value, &option))
+        if (is(option, "close"))
+            talk->close_asked = true;
+        else if (!is(option, "keep-alive"))
+            return RV_EINVAL;
+    return 0;
+}
+
+/* True when the field is not kept as one: it is the library's to write. */
+static bool taken_over(struct rv_talk *talk, rv_bytes name, rv_bytes value, rv_error *error)
+{
+    *error = 0;
+    if (is(name, "Content-Length")) {
+        uint64_t length;
+        if (!rv_bytes_to_u64(value, &length) || length > INT64_MAX) {
+            *error = RV_EINVAL;
+        } else {
+            talk->length = length;
+            talk->length_set = true;
+        }
+        return true;
+    }
+    if (is(name, "Connection")) {
+        *error = set_connection(talk, value);
+        return true;
+    }
+    return false;
+}
+
+static void note(struct rv_talk *talk, rv_bytes name)
+{
+    talk->date_set = talk->date_set || is(name, "Date");
+    talk->server_set = talk->server_set || is(name, "Server");
+    talk->type_set = talk->type_set || is(name, "Content-Type");
+}
+
+static rv_error append(struct rv_talk *talk, rv_bytes name, rv_bytes value)
+{
+    struct rv_response_field *field = rv_arena_alloc(&talk->arena, sizeof *field);
+    char *name_copy = rv_arena_copy(&talk->arena, name);
+    char *value_copy = rv_arena_copy(&talk->arena, value);
+    if (field == NULL || name_copy == NULL || value_copy == NULL)
+        return RV_ENOMEM;
+    *field = (struct rv_response_field){rv_slice(name_copy, name.len),
+                                        rv_slice(value_copy, value.len), NULL};
+    *talk->fields_last = field;
+    talk->fields_last = &field->next;
+    note(talk, name);
+    return 0;
+}
+
+static void remove_all(struct rv_talk *talk, rv_bytes name)
+{
+    struct rv_response_field **place = &talk->fields;
+    while (*place != NULL) {
+        if (rv_bytes_equal_nocase((*place)->name, name))
+            *place = (*place)->next;
+        else
+            place = &(*place)->next;
+    }
+    talk->fields_last = place;
+}
+
+/* Of these a response has one at most, also when it is "added" (RFC 9110 section 5.3). */
+static bool is_singular(rv_bytes name)
+{
+    return is(name, "Date") || is(name, "Server") || is(name, "Content-Type") ||
+           is(name, "Location") || is(name, "ETag") || is(name, "Last-Modified");
+}
+
+rv_error rv_set_header(rv_talk *talk, const char *name, const char *value)
+{
+    rv_bytes field = rv_str(name), text = rv_bytes_trim(rv_str(value));
+    rv_error error = check(talk, field, text);
+    if (error != 0 || taken_over(talk, field, text, &error))
+        return error;
+    remove_all(talk, field);
+    return append(talk, field, text);
+}
+
+rv_error rv_add_header(rv_talk *talk, const char *name, const char *value)
+{
+    rv_bytes field = rv_str(name), text = rv_bytes_trim(rv_str(value));
+    rv_error error = check(talk, field, text);
+    if (error != 0 || taken_over(talk, field, text, &error))
+        return error;
+    if (is_singular(field))
+        remove_all(talk, field);
+    return append(talk, field, text);
+}
+
+/* RFC 9110 section 6.5.1: framing, routing and authentication have no place in a trailer section. */
+static bool is_forbidden_in_trailers(rv_bytes name)
+{
+    static const char *const names[] = {"Transfer-Encoding", "Content-Length", "Host",
+                                        "Cache-Control",     "Expect",         "Max-Forwards",
+                                        "TE",                "Authorization",  "Set-Cookie",
+                                        "Content-Encoding",  "Content-Type",   "Content-Range",
+                                        "Trailer",           "Connection"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is(name, names[i]))
+            return true;
+    return false;
+}
+
+rv_error rv_set_trailer(rv_talk *talk, const char *name, const char *value)
+{
+    rv_bytes field = rv_str(name), text = rv_bytes_trim(rv_str(value));
+    if (talk == NULL)
+        return RV_EGONE;
+    if (talk->response == RV_RESPONSE_ENDED)
+        return RV_ESTATE;
+    if (!rv_is_token(field) || text.ptr == NULL || !rv_field_value_is_valid(text) ||
+        is_forbidden_in_trailers(field))
+        return RV_EINVAL;
+    struct rv_response_field *made = rv_arena_alloc(&talk->arena, sizeof *made);
+    char *name_copy = rv_arena_copy(&talk->arena, field);
+    char *value_copy = rv_arena_copy(&talk->arena, text);
+    if (made == NULL || name_copy == NULL || value_copy == NULL)
+        return RV_ENOMEM;
+    *made = (struct rv_response_field){rv_slice(name_copy, field.len), rv_slice(value_copy, text.len),
+                                       NULL};
+    struct rv_response_field **last = &talk->trailer_fields;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = made;
+    return 0;
+}
+
+/* ---- cookies ---------------------------------------------------------------------------------------- */
+
+/* cookie-octet, RFC 6265 section 4.1.1: no CTL, space, quote, comma, semicolon or backslash. */
+static bool is_cookie_value(rv_bytes value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.ptr[i];
+        if (c <= 0x20 || c >= 0x7f || c == '"' || c == ',' || c == ';' || c == '\\')
+            return false;
+    }
+    return true;
+}
+
+static bool is_attribute(const char *text)
+{
+    return text == NULL ||
+           (rv_field_value_is_valid(rv_str(text)) && strchr(text, ';') == NULL);
+}
+
+static bool is_same_site(const char *text)
+{
+    return text == NULL || rv_equals(rv_str(text), "Strict") || rv_equals(rv_str(text), "Lax") ||
+           rv_equals(rv_str(text), "None");
+}
+
+rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value,
+                       const rv_cookie_options *options)
+{
+    static const rv_cookie_options defaults;
+    const rv_cookie_options *with = options == NULL ? &defaults : options;
+    if (talk == NULL)
+        return RV_EGONE;
+    if (!rv_is_token(rv_str(name)) || value == NULL || !is_cookie_value(rv_str(value)) ||
+        !is_attribute(with->path) || !is_attribute(with->domain) || !is_same_site(with->same_site))
+        return RV_EINVAL;
+    char age[40] = "";
+    if (with->max_age_s != 0)
+        snprintf(age, sizeof age, "; Max-Age=%lld",
+                 with->max_age_s < 0 ? 0LL : (long long)with->max_age_s);
+    size_t size = strlen(name) + strlen(value) + 128 + (with->path != NULL ? strlen(with->path) : 0) +
+                  (with->domain != NULL ? strlen(with->domain) : 0);
+    char *text = rv_arena_alloc(&talk->arena, size);
+    if (text == NULL)
+        return RV_ENOMEM;
+    snprintf(text, size, "%s=%s%s%s%s%s%s%s%s%s%s", name, value, age,
+             with->path != NULL ? "; Path=" : "", with->path != NULL ? with->path : "",
+             with->domain != NULL ? "; Domain=" : "", with->domain != NULL ? with->domain : "",
+             with->http_only ? "; HttpOnly" : "", with->secure ? "; Secure" : "",
+             with->same_site != NULL ? "; SameSite=" : "",
+             with->same_site != NULL ? with->same_site : "");
+    return rv_add_header(talk, "Set-Cookie", text);
+}

@@ -1,0 +1,181 @@
+/*
+ * Step 2: what was asked. Nouns only: each looks something up in the head, and decodes into the talk's
+ * arena where decoding is needed. Every one of them accepts a NULL talk and finds nothing there.
+ */
+#include "http/uri.h"
+#include "server/talk.h"
+
+#include <stdlib.h>
+
+#define NOTHING ((rv_bytes){NULL, 0})
+
+rv_bytes rv_method(const rv_talk *talk)
+{
+    return talk == NULL ? NOTHING : rv_talk_span(talk, talk->head.method);
+}
+
+rv_bytes rv_target(const rv_talk *talk)
+{
+    return talk == NULL ? NOTHING : rv_talk_span(talk, talk->head.target);
+}
+
+rv_bytes rv_path(const rv_talk *talk)
+{
+    if (talk == NULL)
+        return NOTHING;
+    if (talk->path.ptr != NULL)
+        return talk->path;
+    return rv_talk_span(talk, talk->head.path);
+}
+
+rv_bytes rv_query(const rv_talk *talk)
+{
+    if (talk == NULL || !talk->head.has_query)
+        return NOTHING;
+    return rv_talk_span(talk, talk->head.query);
+}
+
+rv_bytes rv_host(const rv_talk *talk)
+{
+    if (talk == NULL || talk->head.authority.length == 0)
+        return NOTHING;
+    return rv_talk_span(talk, talk->head.authority);
+}
+
+rv_bytes rv_scheme(const rv_talk *talk)
+{
+    return talk == NULL ? NOTHING : RV_LIT("http");
+}
+
+rv_bytes rv_peer(const rv_talk *talk)
+{
+    if (talk == NULL)
+        return NOTHING;
+    if (talk->peer.ptr != NULL || talk->conn == NULL)
+        return talk->peer;
+    char text[RV_ADDRESS_TEXT_MAX];
+    rv_conn_peer_text(talk->conn, text);
+    rv_talk *mine = (rv_talk *)talk; /* a noun for its caller, a cache in here */
+    mine->peer = rv_str(rv_arena_copy(&mine->arena, rv_str(text)));
+    return mine->peer;
+}
+
+int rv_http_minor(const rv_talk *talk)
+{
+    return talk == NULL ? 1 : talk->head.minor;
+}
+
+/* ---- fields ----------------------------------------------------------------------------------------- */
+
+rv_bytes rv_header(const rv_talk *talk, const char *name)
+{
+    if (talk == NULL)
+        return NOTHING;
+    const struct rv_field *field = rv_h1_find(talk->octets, &talk->head, rv_str(name));
+    return field == NULL ? NOTHING : rv_slice(talk->octets + field->value, field->value_length);
+}
+
+bool rv_header_at(const rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value)
+{
+    if (talk == NULL || index >= talk->head.field_count)
+        return false;
+    const struct rv_field *field = &talk->head.fields[index];
+    *name = rv_slice(talk->octets + field->name, field->name_length);
+    *value = rv_slice(talk->octets + field->value, field->value_length);
+    return true;
+}
+
+int64_t rv_content_length(const rv_talk *talk)
+{
+    if (talk == NULL || !talk->head.has_content_length)
+        return -1;
+    return (int64_t)talk->head.content_length;
+}
+
+/* ---- parameters ------------------------------------------------------------------------------------- */
+
+static rv_bytes decoded(rv_talk *talk, rv_bytes text, bool plus)
+{
+    bool encoded = memchr(text.ptr, '%', text.len) != NULL ||
+                   (plus && memchr(text.ptr, '+', text.len) != NULL);
+    if (!encoded)
+        return text;
+    char *out = rv_arena_alloc(&talk->arena, text.len + 1);
+    if (out == NULL)
+        return NOTHING;
+    size_t length = rv_percent_decode(text, plus, out);
+    out[length] = '\0';
+    return rv_slice(out, length);
+}
+
+/* Compares an encoded name of the query with a plain one. */
+static bool name_is(rv_talk *talk, rv_bytes encoded, rv_bytes name)
+{
+    return rv_bytes_equal(encoded, name) || rv_bytes_equal(decoded(talk, encoded, true), name);
+}
+
+rv_bytes rv_param(rv_talk *talk, const char *name)
+{
+    rv_bytes wanted = rv_str(name), query, key, value;
+    if (talk == NULL)
+        return NOTHING;
+    for (unsigned i = 0; talk->route != NULL && i < talk->route->param_count; i++)
+        if (rv_bytes_equal(talk->route->param_names[i], wanted))
+            return decoded(talk, talk->params[i], false);
+    query = rv_query(talk);
+    while (query.ptr != NULL && rv_query_next(&query, &key, &value))
+        if (name_is(talk, key, wanted))
+            return value.ptr == NULL ? rv_slice("", 0) : decoded(talk, value, true);
+    return NOTHING;
+}
+
+rv_error rv_param_int(rv_talk *talk, const char *name, int64_t min, int64_t max, int64_t *value)
+{
+    rv_bytes text = rv_param(talk, name);
+    uint64_t magnitude;
+    if (text.ptr == NULL)
+        return RV_ENOTFOUND;
+    bool negative = text.len > 0 && text.ptr[0] == '-';
+    rv_bytes digits = negative ? rv_slice(text.ptr + 1, text.len - 1) : text;
+    if (digits.len == 0)
+        return RV_EINVAL;
+    for (size_t i = 0; i < digits.len; i++)
+        if (!rv_is_digit(digits.ptr[i]))
+            return RV_EINVAL;
+    if (!rv_bytes_to_u64(digits, &magnitude) || magnitude > (uint64_t)INT64_MAX)
+        return RV_ELIMIT;
+    int64_t number = negative ? -(int64_t)magnitude : (int64_t)magnitude;
+    if (number < min || number > max)
+        return RV_ELIMIT;
+    *value = number;
+    return 0;
+}
+
+/* ---- cookies ---------------------------------------------------------------------------------------- */
+
+bool rv_cookie_at(rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value)
+{
+    rv_bytes field, cookies;
+    for (size_t i = 0; rv_header_at(talk, i, &field, &cookies); i++) {
+        if (!rv_bytes_equal_nocase(field, RV_LIT("cookie")))
+            continue;
+        while (rv_cookie_next(&cookies, name, value))
+            if (index-- == 0)
+                return true;
+    }
+    return false;
+}
+
+rv_bytes rv_cookie(rv_talk *talk, const char *name)
+{
+    rv_bytes wanted = rv_str(name), key, value;
+    for (size_t i = 0; rv_cookie_at(talk, i, &key, &value); i++)
+        if (rv_bytes_equal(key, wanted))
+            return value;
+    return NOTHING;
+}
+
+void *rv_alloc(rv_talk *talk, size_t size)
+{
+    return talk == NULL ? NULL : rv_arena_alloc(&talk->arena, size);
+}

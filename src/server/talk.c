@@ -1,0 +1,362 @@
+/*
+ * The life of talks (talk.h): taking, keeping, running handlers, failing, losing the client, giving
+ * back. What is said in a response is reply.c's and streaming.c's business, how it is sent wire.c's.
+ */
+#include "server/talk.h"
+
+#include "server/body.h"
+#include "server/pool.h"
+#include "server/wire.h"
+
+#include <stdlib.h>
+
+/* What is zeroed for each exchange. */
+#define EXCHANGE_AT offsetof(struct rv_talk, conn)
+#define EXCHANGE_BYTES (offsetof(struct rv_talk, first_block) - EXCHANGE_AT)
+
+/* ---- taking and giving back ------------------------------------------------------------------------- */
+
+static void timer_fired(struct rv_timer *timer)
+{
+    struct rv_talk *talk = (struct rv_talk *)((char *)timer - offsetof(struct rv_talk, timer));
+    rv_handler then = talk->timer_then;
+    talk->timer_then = NULL;
+    rv_talk_run(talk, then, talk->timer_ctx);
+    rv_talk_advance(talk);
+}
+
+static bool make_room(struct rv_worker *worker)
+{
+    if (worker->talk_count < worker->talk_room)
+        return true;
+    uint32_t room = worker->talk_room == 0 ? 64 : worker->talk_room * 2;
+    struct rv_talk **talks = realloc(worker->talks, room * sizeof *talks);
+    if (talks == NULL)
+        return false;
+    worker->talks = talks;
+    worker->talk_room = room;
+    return true;
+}
+
+static struct rv_talk *talk_new(struct rv_worker *worker)
+{
+    size_t fields_max = (size_t)worker->server->options.limits.head_fields_max;
+    struct rv_talk *talk = make_room(worker)
+                               ? malloc(sizeof *talk + fields_max * sizeof(struct rv_field))
+                               : NULL;
+    if (talk == NULL)
+        return NULL;
+    memset(talk, 0, sizeof *talk);
+    talk->worker = worker;
+    talk->slot = worker->talk_count;
+    talk->generation = worker->server->epoch;
+    talk->head.fields = talk->fields_room;
+    rv_timer_init(&talk->timer, timer_fired);
+    rv_arena_init(&talk->arena, talk->first_block, sizeof talk->first_block);
+    worker->talks[worker->talk_count++] = talk;
+    return talk;
+}
+
+struct rv_talk *rv_talk_take(struct rv_worker *worker)
+{
+    struct rv_talk *talk = worker->free_talks;
+    if (talk != NULL)
+        worker->free_talks = talk->next_free;
+    else
+        talk = talk_new(worker);
+    if (talk == NULL)
+        return NULL;
+    memset((char *)talk + EXCHANGE_AT, 0, EXCHANGE_BYTES);
+    talk->in_use = true;
+    talk->fields_last = &talk->fields;
+    return talk;
+}
+
+static void run_early_resumes(struct rv_talk *talk);
+
+void rv_talk_give(struct rv_talk *talk)
+{
+    struct rv_worker *worker = talk->worker;
+    talk->in_use = false;
+    talk->generation++;
+    if (talk->generation == 0) /* the handle 0 names none */
+        talk->generation = 1;
+    if (talk->timer_then != NULL)
+        rv_timer_stop(&worker->loop.wheel, &talk->timer);
+    if (talk->early != NULL)
+        run_early_resumes(talk);
+    if (talk->body_buffer.ptr != NULL)
+        rv_buffer_free(&talk->body_buffer);
+    rv_arena_reset(&talk->arena);
+    talk->next_free = worker->free_talks;
+    worker->free_talks = talk;
+}
+
+void rv_talks_free(struct rv_worker *worker)
+{
+    for (uint32_t i = 0; i < worker->talk_count; i++) {
+        rv_arena_reset(&worker->talks[i]->arena);
+        rv_buffer_free(&worker->talks[i]->body_buffer);
+        free(worker->talks[i]);
+    }
+    free(worker->talks);
+    worker->talks = NULL;
+    worker->free_talks = NULL;
+    worker->talk_count = worker->talk_room = 0;
+}
+
+/* ---- keeping ---------------------------------------------------------------------------------------- */
+
+/* A view into the octets that have moved follows them. */
+static void follow(rv_bytes *view, const char *from, size_t length, const char *to)
+{
+    uintptr_t at = (uintptr_t)view->ptr, start = (uintptr_t)from;
+    if (view->ptr != NULL && at >= start && at <= start + length)
+        view->ptr = to + (at - start);
+}
+
+static bool keep_body(struct rv_talk *talk)
+{
+    bool in_place = talk->body.len > 0 && talk->body.ptr != talk->body_buffer.ptr;
+    if (!in_place)
+        return true;
+    if (rv_buffer_append(&talk->body_buffer, talk->body) != 0)
+        return false;
+    talk->body = rv_slice(talk->body_buffer.ptr, talk->body_buffer.len);
+    return true;
+}
+
+bool rv_talk_keep(struct rv_talk *talk)
+{
+    if (!keep_body(talk))
+        return false;
+    if (talk->kept)
+        return true;
+    char *copy = rv_arena_copy(&talk->arena, rv_slice(talk->octets, talk->head.length));
+    if (copy == NULL)
+        return false;
+    follow(&talk->path, talk->octets, talk->head.length, copy);
+    for (unsigned i = 0; talk->route != NULL && i < talk->route->param_count; i++)
+        follow(&talk->params[i], talk->octets, talk->head.length, copy);
+    talk->octets = copy;
+    talk->kept = true;
+    return true;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------- */
+
+void rv_talk_start(struct rv_talk *talk)
+{
+    const struct rv_route *route = talk->route;
+    if (route->options.run == RV_ON_POOL)
+        rv_pool_run(talk, route->handler, route->ctx);
+    else
+        rv_talk_run(talk, route->handler, route->ctx);
+}
+
+void rv_talk_run(struct rv_talk *talk, rv_handler handler, void *ctx)
+{
+    talk->running = true;
+    int result = handler(talk, ctx);
+    talk->running = false;
+    rv_talk_settle(talk, result);
+}
+
+void rv_talk_settle(struct rv_talk *talk, int result)
+{
+    if (talk->cut)
+        return;
+    if (result < 0) {
+        rv_talk_fail(talk, result, "in a handler");
+    } else if (result == RV_PENDING) {
+        if (talk->response != RV_RESPONSE_ENDED && !rv_talk_keep(talk))
+            rv_talk_fail(talk, RV_ENOMEM, "while keeping a request");
+    } else if (talk->response == RV_RESPONSE_NONE) {
+        rv_talk_fail(talk, RV_ESTATE, "in a handler that returned without an answer");
+    } else if (talk->response != RV_RESPONSE_ENDED) {
+        rv_error error = rv_end(talk);
+        if (error != 0)
+            rv_talk_fail(talk, error, "while ending a response");
+    }
+}
+
+static void report_failure(struct rv_talk *talk, rv_error error, const char *doing)
+{
+    char peer[RV_ADDRESS_TEXT_MAX] = "";
+    if (talk->conn != NULL)
+        rv_conn_peer_text(talk->conn, peer);
+    rv_server_report(talk->worker->server, error, doing, peer, "");
+}
+
+void rv_talk_fail(struct rv_talk *talk, rv_error error, const char *doing)
+{
+    if (error == RV_EGONE) { /* nobody is left to be told, and it is nobody's fault */
+        talk->cut = true;
+        return;
+    }
+    RV_COUNT(talk->worker, handler_failures);
+    report_failure(talk, error, doing);
+    rv_talk_refuse(talk, 500, NULL);
+}
+
+/* The program's part in this talk is over, and not by its own doing. */
+static void tell_gone(struct rv_talk *talk)
+{
+    void (*on_gone)(void *ctx) = talk->on_gone;
+    talk->on_gone = NULL;
+    if (on_gone != NULL)
+        on_gone(talk->on_gone_ctx);
+}
+
+void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
+{
+    if (talk->head_sent || talk->conn == NULL) {
+        talk->cut = true;
+    } else {
+        talk->response = RV_RESPONSE_NONE;
+        talk->fields = NULL;
+        talk->fields_last = &talk->fields;
+        talk->length_set = talk->date_set = talk->server_set = talk->type_set = false;
+        if (rv_problem(talk, status, detail) < 0)
+            talk->cut = true;
+    }
+    tell_gone(talk);
+}
+
+void rv_talk_advance(struct rv_talk *talk)
+{
+    if (talk->conn != NULL)
+        rv_conn_advance(talk->conn);
+}
+
+/* ---- the client has gone ---------------------------------------------------------------------------- */
+
+void rv_talk_lose(struct rv_talk *talk)
+{
+    talk->conn = NULL;
+    if (!talk->wire_ended)
+        tell_gone(talk);
+    if (talk->on_pool)
+        rv_pool_tell_gone(talk); /* given back when the pool has finished with it */
+    else
+        rv_talk_give(talk);
+}
+
+/* ---- suspending: step 7 ------------------------------------------------------------------------------ */
+
+struct resume {
+    struct rv_message message; /* first */
+    rv_handle handle;
+    rv_handler then;
+    void *value;
+};
+
+static rv_handle handle_of(const struct rv_talk *talk)
+{
+    return (rv_handle){(uint64_t)talk->worker->index << 56 | (uint64_t)(talk->slot & 0xffffff) << 32 |
+                       talk->generation};
+}
+
+struct rv_talk *rv_talk_find(struct rv_worker *worker, rv_handle handle)
+{
+    uint32_t slot = (uint32_t)(handle.id >> 32) & 0xffffff;
+    if (slot >= worker->talk_count)
+        return NULL;
+    struct rv_talk *talk = worker->talks[slot];
+    return talk->in_use && talk->generation == (uint32_t)handle.id ? talk : NULL;
+}
+
+rv_handle rv_suspend(rv_talk *talk)
+{
+    return talk == NULL ? (rv_handle){0} : handle_of(talk);
+}
+
+static void run_resume(struct rv_message *message, void *owner)
+{
+    struct resume *resume = (struct resume *)message;
+    struct rv_talk *talk = rv_talk_find(owner, resume->handle);
+    if (talk != NULL && talk->on_pool) {
+        /* The handler that suspended it has not returned yet. */
+        message->next = talk->early;
+        talk->early = message;
+        return;
+    }
+    if (talk == NULL || talk->conn == NULL || talk->response == RV_RESPONSE_ENDED) {
+        resume->then(NULL, resume->value);
+    } else {
+        rv_talk_run(talk, resume->then, resume->value);
+        rv_talk_advance(talk);
+    }
+    free(resume);
+}
+
+/* In the order they came. The talk may be void already: then each gets NULL. */
+static void run_early_resumes(struct rv_talk *talk)
+{
+    struct rv_message *newest = talk->early, *oldest = NULL;
+    talk->early = NULL;
+    while (newest != NULL) {
+        struct rv_message *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    while (oldest != NULL) {
+        struct rv_message *next = oldest->next;
+        run_resume(oldest, talk->worker);
+        oldest = next;
+    }
+}
+
+void rv_talk_run_early_resumes(struct rv_talk *talk)
+{
+    if (talk->early != NULL)
+        run_early_resumes(talk);
+}
+
+rv_error rv_resume(rv_server *server, rv_handle handle, rv_handler then, void *value)
+{
+    unsigned index = (unsigned)(handle.id >> 56);
+    int phase = atomic_load(&server->phase);
+    if (then == NULL)
+        return RV_EINVAL;
+    if (handle.id == 0 || phase == RV_SERVER_IDLE || index >= server->worker_count)
+        return RV_EGONE;
+    struct resume *resume = malloc(sizeof *resume);
+    if (resume == NULL)
+        return RV_ENOMEM;
+    *resume = (struct resume){{NULL, run_resume}, handle, then, value};
+    rv_loop_post(&server->workers[index]->loop, &resume->message);
+    return 0;
+}
+
+rv_error rv_after_ms(rv_talk *talk, uint64_t delay_ms, rv_handler then, void *ctx)
+{
+    if (talk == NULL)
+        return RV_EGONE;
+    if (talk->on_pool || talk->timer_then != NULL || talk->response == RV_RESPONSE_ENDED)
+        return RV_ESTATE;
+    if (then == NULL || delay_ms > UINT32_MAX)
+        return RV_EINVAL;
+    talk->timer_then = then;
+    talk->timer_ctx = ctx;
+    /* One more: the clock was read at the beginning of this turn, in whole milliseconds. */
+    rv_timer_set(&talk->worker->loop.wheel, &talk->timer, talk->worker->loop.now_ms + delay_ms + 1);
+    return 0;
+}
+
+rv_error rv_on_gone(rv_talk *talk, void (*gone)(void *ctx), void *ctx)
+{
+    if (talk == NULL)
+        return RV_EGONE;
+    if (talk->on_pool || talk->response == RV_RESPONSE_ENDED)
+        return RV_ESTATE;
+    talk->on_gone = gone;
+    talk->on_gone_ctx = ctx;
+    return 0;
+}
+
+rv_server *rv_server_of(const rv_talk *talk)
+{
+    return talk == NULL ? NULL : talk->worker->server;
+}

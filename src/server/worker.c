@@ -1,0 +1,322 @@
+/*
+ * Workers (worker.h): accepting, placing connections, running out of descriptors, stopping.
+ */
+#include "server/worker.h"
+
+#include "io/backend.h"
+#include "server/conn.h"
+#include "server/talk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A pause of accepting ends when a connection ends, or after this time. */
+#define ACCEPT_PAUSE_MS 50
+
+/* Under pressure, connections that have been idle that long are closed, so many in one go. */
+#define RECYCLE_IDLE_MS 1000
+#define RECYCLE_MAX 32
+
+/* A connection is handed to another worker when that one has so many fewer. */
+#define HANDOVER_DIFFERENCE 4
+
+/* ---- placing connections ------------------------------------------------------------------------------ */
+
+struct handover {
+    struct rv_message message; /* first */
+    int descriptor;
+    bool is_tcp;
+    struct sockaddr_storage peer;
+    socklen_t peer_length;
+};
+
+static size_t load_of(const struct rv_worker *worker)
+{
+    return atomic_load_explicit(&worker->load, memory_order_relaxed);
+}
+
+static void arrive(struct rv_message *message, void *owner)
+{
+    struct handover *handover = (struct handover *)message;
+    struct rv_worker *worker = owner;
+    if (worker->ended)
+        close(handover->descriptor);
+    else
+        rv_conn_open(worker, handover->descriptor, (struct sockaddr *)&handover->peer,
+                     handover->peer_length, handover->is_tcp);
+    free(handover);
+}
+
+/* The kernel spreads connections over the workers' sockets by a hash, evenly only in the long run. A
+   worker that has clearly more than another passes the new one on. */
+static struct rv_worker *least_loaded(struct rv_worker *worker)
+{
+    rv_server *server = worker->server;
+    struct rv_worker *least = worker;
+    for (unsigned i = 0; i < server->worker_count; i++)
+        if (load_of(server->workers[i]) < load_of(least))
+            least = server->workers[i];
+    size_t margin = HANDOVER_DIFFERENCE + worker->conn_count / 32;
+    return load_of(least) + margin < worker->conn_count ? least : worker;
+}
+
+static bool hand_over(struct rv_worker *to, int descriptor, const struct sockaddr *peer,
+                      socklen_t peer_length, bool is_tcp)
+{
+    struct handover *handover = malloc(sizeof *handover);
+    if (handover == NULL)
+        return false;
+    *handover = (struct handover){.message.run = arrive,
+                                  .descriptor = descriptor,
+                                  .is_tcp = is_tcp,
+                                  .peer_length = peer_length};
+    memcpy(&handover->peer, peer, peer_length);
+    rv_loop_post(&to->loop, &handover->message);
+    return true;
+}
+
+/* ---- accepting ---------------------------------------------------------------------------------------- */
+
+static void pause_accepting(struct rv_worker *worker)
+{
+    worker->accept_paused = true;
+    for (size_t i = 0; i < worker->listener_count; i++)
+        rv_listener_stop(&worker->listeners[i]);
+    rv_timer_set(&worker->loop.wheel, &worker->accept_timer, worker->loop.now_ms + ACCEPT_PAUSE_MS);
+}
+
+static void resume_accepting(struct rv_worker *worker)
+{
+    if (!worker->accept_paused || worker->stopping)
+        return;
+    worker->accept_paused = false;
+    rv_timer_stop(&worker->loop.wheel, &worker->accept_timer);
+    for (size_t i = 0; i < worker->listener_count; i++)
+        rv_listener_start(&worker->listeners[i]);
+}
+
+static void accept_timer_fired(struct rv_timer *timer)
+{
+    resume_accepting(
+        (struct rv_worker *)((char *)timer - offsetof(struct rv_worker, accept_timer)));
+}
+
+/* Closes the connections that have been idle longest. */
+static void recycle_idle(struct rv_worker *worker)
+{
+    uint64_t now = worker->loop.now_ms, oldest = now;
+    for (struct rv_conn *conn = worker->conns; conn != NULL; conn = conn->next)
+        if (rv_conn_is_idle(conn) && conn->requests > 0 && conn->since_ms < oldest)
+            oldest = conn->since_ms;
+    if (now - oldest < RECYCLE_IDLE_MS)
+        return;
+    unsigned count = 0;
+    for (struct rv_conn *conn = worker->conns, *next; conn != NULL && count < RECYCLE_MAX;
+         conn = next) {
+        next = conn->next;
+        if (rv_conn_is_idle(conn) && conn->requests > 0 && conn->since_ms <= oldest + 100) {
+            RV_COUNT(worker, connections_recycled);
+            rv_conn_cut(conn);
+            count++;
+        }
+    }
+}
+
+static void complain(struct rv_worker *worker, const char *reason)
+{
+    if (worker->log_ms != 0 && worker->loop.now_ms - worker->log_ms < 1000)
+        return;
+    worker->log_ms = worker->loop.now_ms;
+    rv_server_log(worker->server, "accepting paused: %s", reason);
+}
+
+static void on_exhausted(struct rv_listener *listener, int error_number)
+{
+    struct rv_worker *worker = rv_worker_of(listener->loop);
+    RV_COUNT(worker, accept_pauses);
+    complain(worker, strerror(error_number));
+    recycle_idle(worker);
+    pause_accepting(worker);
+}
+
+static bool is_full(const rv_server *server)
+{
+    uint64_t load = 0;
+    for (unsigned i = 0; i < server->worker_count; i++)
+        load += load_of(server->workers[i]);
+    return load >= server->connections_max;
+}
+
+static void on_accept(struct rv_listener *listener, int descriptor, const struct sockaddr *peer,
+                      socklen_t peer_length)
+{
+    struct rv_worker *worker = rv_worker_of(listener->loop);
+    if (worker->server->worker_count > 1 && !worker->stopping) {
+        struct rv_worker *place = least_loaded(worker);
+        if (place != worker &&
+            hand_over(place, descriptor, peer, peer_length, listener->is_tcp)) {
+            RV_COUNT(worker, connections_handed_over);
+            return;
+        }
+    }
+    rv_conn_open(worker, descriptor, peer, peer_length, listener->is_tcp);
+    if (!worker->stopping && is_full(worker->server)) {
+        RV_COUNT(worker, connections_full);
+        complain(worker, "the limit connections_max is reached");
+        recycle_idle(worker);
+        pause_accepting(worker);
+    }
+}
+
+void rv_worker_conn_ended(struct rv_worker *worker)
+{
+    worker->conn_count--;
+    atomic_store_explicit(&worker->load, worker->conn_count, memory_order_relaxed);
+    RV_COUNT(worker, connections_closed);
+    if (worker->accept_paused)
+        resume_accepting(worker);
+}
+
+rv_error rv_worker_listen(struct rv_worker *worker)
+{
+    rv_server *server = worker->server;
+    bool virtual = worker->loop.backend != &rv_backend_epoll;
+    size_t count = virtual ? 1 : server->endpoint_count;
+    worker->listeners = calloc(count, sizeof *worker->listeners);
+    if (worker->listeners == NULL)
+        return RV_ENOMEM;
+    worker->listener_count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct rv_listener *listener = &worker->listeners[i];
+        *listener = (struct rv_listener){.loop = &worker->loop,
+                                         .descriptor = -1,
+                                         .on_accept = on_accept,
+                                         .on_exhausted = on_exhausted};
+        if (!virtual) {
+            const struct rv_endpoint *endpoint = &server->endpoints[i];
+            unsigned own = endpoint->descriptor_count > 1 ? worker->index : 0;
+            listener->descriptor = endpoint->descriptors[own];
+            listener->shared = endpoint->descriptor_count == 1 && server->worker_count > 1;
+            listener->is_tcp = endpoint->address.sockaddr.ss_family != AF_UNIX;
+        }
+        rv_error error = rv_listener_start(listener);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+static void grace_fired(struct rv_timer *timer)
+{
+    rv_worker_cut_all((struct rv_worker *)((char *)timer - offsetof(struct rv_worker, grace_timer)));
+}
+
+rv_error rv_worker_open(struct rv_worker *worker, rv_server *server, unsigned index,
+                        const struct rv_backend *backend)
+{
+    worker->server = server;
+    worker->index = index;
+    rv_slab_init(&worker->conn_slab, sizeof(struct rv_conn));
+    rv_timer_init(&worker->accept_timer, accept_timer_fired);
+    rv_timer_init(&worker->grace_timer, grace_fired);
+    rv_error error = rv_loop_open(&worker->loop, backend, worker);
+    if (error == 0)
+        worker->loop.output_low_bytes = server->options.limits.output_low_bytes;
+    return error;
+}
+
+void rv_worker_close(struct rv_worker *worker)
+{
+    worker->ended = true;
+    rv_inbox_run(&worker->loop.inbox, worker); /* what was posted too late */
+    rv_loop_close(&worker->loop);
+    rv_talks_free(worker);
+    rv_slab_free(&worker->conn_slab);
+    free(worker->listeners);
+    worker->listeners = NULL;
+    worker->listener_count = 0;
+}
+
+void rv_worker_turn(struct rv_worker *worker, uint64_t wait_ms)
+{
+    struct rv_loop *loop = &worker->loop;
+    rv_counter_values *counters = &worker->counters;
+    rv_loop_turn(loop, wait_ms);
+    rv_count(&counters->octets_received, loop->octets_received - counters->octets_received);
+    rv_count(&counters->octets_sent, loop->octets_sent - counters->octets_sent);
+    rv_count(&counters->connections_open, worker->conn_count - counters->connections_open);
+}
+
+void *rv_worker_run(void *argument)
+{
+    struct rv_worker *worker = argument;
+    while (!worker->stopping || worker->conn_count > 0 || worker->pool_talks > 0)
+        rv_worker_turn(worker, UINT64_MAX);
+    atomic_fetch_add(&worker->server->workers_ended, 1);
+    rv_server_notify(worker->server);
+    return NULL;
+}
+
+/* ---- stopping ----------------------------------------------------------------------------------------- */
+
+/* What is in the accept queue was promised a server by the kernel: it is still served. */
+static void stop_listening(struct rv_worker *worker)
+{
+    for (size_t i = 0; i < worker->listener_count; i++) {
+        struct rv_listener *listener = &worker->listeners[i];
+        if (listener->descriptor >= 0 && listener->accepting)
+            rv_listener_ready(listener, worker->server->backlog);
+        rv_listener_stop(listener);
+    }
+    rv_timer_stop(&worker->loop.wheel, &worker->accept_timer);
+}
+
+static void stop(struct rv_message *message, void *owner)
+{
+    struct rv_worker *worker = owner;
+    (void)message;
+    if (worker->stopping)
+        return;
+    worker->stopping = true;
+    stop_listening(worker);
+    for (struct rv_conn *conn = worker->conns, *next; conn != NULL; conn = next) {
+        next = conn->next;
+        rv_conn_stop(conn);
+    }
+    rv_timer_set(&worker->loop.wheel, &worker->grace_timer,
+                 worker->loop.now_ms + worker->server->options.stop_grace_ms);
+    atomic_fetch_add(&worker->server->workers_deaf, 1);
+    rv_server_notify(worker->server);
+}
+
+void rv_worker_cut_all(struct rv_worker *worker)
+{
+    for (struct rv_conn *conn = worker->conns, *next; conn != NULL; conn = next) {
+        next = conn->next;
+        if (conn->talk != NULL)
+            RV_COUNT(worker, stop_cuts);
+        rv_conn_cut(conn);
+    }
+}
+
+static void cut(struct rv_message *message, void *owner)
+{
+    (void)message;
+    rv_worker_cut_all(owner);
+}
+
+void rv_worker_post_stop(struct rv_worker *worker)
+{
+    worker->stop_message.run = stop;
+    rv_loop_post(&worker->loop, &worker->stop_message);
+}
+
+void rv_worker_post_cut(struct rv_worker *worker)
+{
+    worker->cut_message.run = cut;
+    rv_loop_post(&worker->loop, &worker->cut_message);
+}
