@@ -98,18 +98,17 @@ static const char *broken_target(struct rv_h1_parser *parser, const char *target
     return refuse(parser, 400, "The target has an octet that no target may have.");
 }
 
-static const char *parse_path_and_query(struct rv_h1_parser *parser, const char *at, size_t limit)
+static const char *parse_path_and_query(struct rv_h1_parser *parser, const char *at)
 {
     struct rv_h1_head *head = parser->head;
-    const char *target = at;
-    size_t length = rv_scan_path(at, limit, &head->path_is_plain);
+    size_t length = rv_scan_path(at, (size_t)(parser->end - at), &head->path_is_plain);
 
     head->form = RV_TARGET_ORIGIN;
     head->path = rv_h1_span(parser, rv_slice(at, length));
     at += length;
-    if (at < target + limit && *at == '?') {
+    if (at < parser->end && *at == '?') {
         at++;
-        length = rv_scan_target(at, limit - (size_t)(at - target));
+        length = rv_scan_target(at, (size_t)(parser->end - at));
         head->has_query = true;
         head->query = rv_h1_span(parser, rv_slice(at, length));
         at += length;
@@ -121,30 +120,27 @@ static const char *parse_target(struct rv_h1_parser *parser, const char *at)
 {
     struct rv_h1_head *head = parser->head;
     const char *target = at;
-    size_t limit = (size_t)(parser->end - at);
+    bool is_connect = head->method_id == RV_METHOD_CONNECT;
 
-    if (limit == 0)
+    if (at == parser->end)
         return exhausted(parser);
-    if (limit > parser->limits->target_bytes_max)
-        limit = (size_t)parser->limits->target_bytes_max + 1;
-    if (*at == '/' && head->method_id != RV_METHOD_CONNECT) {
-        at = parse_path_and_query(parser, at, limit);
-    } else if (head->method_id != RV_METHOD_CONNECT && *at != '*' && rv_lower(*at) != 'h') {
+    bool is_path = *at == '/' && !is_connect;
+    if (is_path)
+        at = parse_path_and_query(parser, at);
+    else if (is_connect || *at == '*' || rv_lower(*at) == 'h')
+        at += rv_scan_target(at, (size_t)(parser->end - at));
+    else
         return refuse(parser, 400, "The target is neither a path nor an http URI.");
-    } else {
-        at += rv_scan_target(at, limit);
-    }
     size_t length = (size_t)(at - target);
     if (length > parser->limits->target_bytes_max || at == parser->end || *at != ' ')
         return broken_target(parser, target, at);
     head->target = rv_h1_span(parser, rv_slice(target, length));
-    if (*target != '/' || head->method_id == RV_METHOD_CONNECT)
-        if (!rv_h1_split_target(parser, rv_slice(target, length)))
-            return NULL;
+    if (!is_path && !rv_h1_split_target(parser, rv_slice(target, length)))
+        return NULL;
     return at + 1;
 }
 
-/* Octet by octet, for everything but a whole "HTTP/1.1" or "HTTP/1.0" with its CRLF. */
+/* Octet by octet: everything but a whole "HTTP/1.0" or "HTTP/1.1" with its CRLF. */
 static const char *parse_odd_version(struct rv_h1_parser *parser, const char *at)
 {
     static const char shape[] = "HTTP/d.d\r\n";
@@ -158,7 +154,7 @@ static const char *parse_odd_version(struct rv_h1_parser *parser, const char *at
     }
     if (version[5] != '1')
         return refuse(parser, 505, "The version is neither HTTP/1.0 nor HTTP/1.1.");
-    parser->head->minor = version[7] == '0' ? 0 : 1;
+    parser->head->minor = 1; /* 1.2 and later, RFC 9110 section 2.5 */
     return at;
 }
 

@@ -181,6 +181,20 @@ static void persistence_follows_version_and_connection(void **state)
     }
 }
 
+static void an_option_with_any_octet_changed_is_not_known(void **state)
+{
+    (void)state;
+    for (size_t at = 0; at < 10; at++) {
+        char text[] = "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+        struct outcome o;
+        text[28 + at] = '_';
+        parse_first(rv_h1_parse_head, &defaults, rv_slice(text, sizeof(text) - 1), sizeof(text) - 1,
+                    &o);
+        assert_int_equal(o.status, RV_H1_COMPLETE);
+        assert_false(o.head.keep_alive);
+    }
+}
+
 /* ---- Content-Length, RFC 9110 section 8.6 ---------------------------------------------------- */
 
 #define LENGTH(value) HEAD("Content-Length: " value "\r\n")
@@ -431,6 +445,7 @@ int main(void)
         cmocka_unit_test(a_second_host_is_refused_even_if_equal),
         cmocka_unit_test(a_host_is_accepted_exactly_if_it_is_a_valid_authority),
         cmocka_unit_test(persistence_follows_version_and_connection),
+        cmocka_unit_test(an_option_with_any_octet_changed_is_not_known),
         cmocka_unit_test(a_content_length_is_a_decimal_number),
         cmocka_unit_test(anything_but_digits_is_no_content_length),
         cmocka_unit_test(a_content_length_past_63_bits_is_413),

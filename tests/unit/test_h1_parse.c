@@ -314,6 +314,23 @@ static void names_of_the_same_length_are_other_fields(void **state)
     assert_false(o.head.chunked);
 }
 
+static void a_name_with_any_octet_changed_is_another_field(void **state)
+{
+    (void)state;
+    const char *names[] = {"Host", "Expect", "Connection", "Content-Length", "Transfer-Encoding"};
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (size_t at = 0; at < strlen(names[i]); at++) {
+            char text[64] = "GET / HTTP/1.0\r\n";
+            struct outcome o;
+            strcat(text, names[i]);
+            text[16 + at] = '_';
+            strcat(text, ": a b\r\n\r\n");
+            parse_first(rv_h1_parse_head, &defaults, rv_str(text), strlen(text), &o);
+            assert_int_equal(o.status, RV_H1_COMPLETE);
+            assert_int_equal(o.fields[0].id, RV_FIELD_OTHER);
+        }
+}
+
 static void a_line_without_a_proper_name_is_refused(void **state)
 {
     (void)state;
@@ -703,6 +720,7 @@ int main(void)
         cmocka_unit_test(a_name_may_have_any_token_octet),
         cmocka_unit_test(names_are_recognised_in_any_case),
         cmocka_unit_test(names_of_the_same_length_are_other_fields),
+        cmocka_unit_test(a_name_with_any_octet_changed_is_another_field),
         cmocka_unit_test(a_line_without_a_proper_name_is_refused),
         cmocka_unit_test(a_folded_line_is_refused),
         cmocka_unit_test(a_control_octet_in_a_value_is_refused_at_once),
