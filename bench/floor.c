@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 enum {
-    RESPONSE_BYTES_DEFAULT = 137,
+    RESPONSE_BYTES_DEFAULT = 135,
     RESPONSE_BYTES_MAX = 65536,
     PIPELINED_MAX = 1024,
     OUTPUT_BYTES_MAX = 1 << 20,
