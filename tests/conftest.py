@@ -6,7 +6,7 @@ import pytest
 
 from support.server import Servers
 
-WIRE_FILE_TIME_S = 784111777  # Sun, 06 Nov 1994 08:49:37 GMT
+WIRE_FILE_TIME_S = 1234567890  # Fri, 13 Feb 2009 23:31:30 GMT
 
 
 @pytest.fixture(scope="session")

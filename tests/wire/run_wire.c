@@ -63,9 +63,10 @@ static void expand(const char *expected, size_t before, char *text, size_t size)
         unsigned long times = strtoul(expected + 1, &end, 10);
         if (used < 3)
             fail_msg("an expectation that cannot be read: %s", expected);
-        const char *status = text + used - 3;
+        char status[4] = "";
+        memcpy(status, text + used - 3, 3);
         for (unsigned long i = 1; i < times; i++)
-            used += (size_t)snprintf(text + used, size - used, ",%.3s", status);
+            used += (size_t)snprintf(text + used, size - used, ",%s", status);
         expected = end - 1;
     }
     text[used] = '\0';
@@ -232,7 +233,8 @@ static _Noreturn void explain(const struct trial *trial, const struct octets *re
 {
     print_error("%s %s, at octet %zu: %s; got %s, %zu octets:\n", trial->wire_case->id, trial->how,
                 trial->at, what, actual, received->length);
-    fwrite(received->data, 1, received->length < 2000 ? received->length : 2000, stderr);
+    if (received->length > 0)
+        fwrite(received->data, 1, received->length < 2000 ? received->length : 2000, stderr);
     fputs("\n", stderr);
     fail();
     abort();
@@ -432,8 +434,8 @@ int main(int argc, char **argv)
     FILE *file = fopen(path, "w");
     if (file == NULL || fputs(FILE_CONTENT, file) < 0 || fclose(file) != 0)
         return 1;
-    /* A Last-Modified in the past: a validator of this very second would be weak. */
-    struct timespec times[2] = {{784111777, 0}, {784111777, 0}};
+    /* Last-Modified: Fri, 13 Feb 2009 23:31:30 GMT. One of this very second would be weak. */
+    struct timespec times[2] = {{1234567890, 0}, {1234567890, 0}};
     if (utimensat(AT_FDCWD, path, times, 0) != 0)
         return 1;
 

@@ -19,9 +19,12 @@ static _Noreturn void fail(const char *where, const char *what)
 
 static void append(struct wire_segment *segment, const char *octets, size_t length)
 {
-    segment->octets = realloc(segment->octets, segment->length + length + 1);
-    if (segment->octets == NULL)
-        fail("cases", "out of memory");
+    if (segment->length + length >= segment->room) {
+        segment->room = 2 * (segment->length + length) + 64;
+        segment->octets = realloc(segment->octets, segment->room);
+        if (segment->octets == NULL)
+            fail("cases", "out of memory");
+    }
     memcpy(segment->octets + segment->length, octets, length);
     segment->length += length;
     segment->octets[segment->length] = '\0';

@@ -14,6 +14,7 @@
 struct wire_segment {
     char *octets;
     size_t length;
+    size_t room;
 };
 
 struct wire_case {
