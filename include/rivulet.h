@@ -183,6 +183,10 @@ typedef struct rv_server_options {
     uint64_t stop_grace_ms; /* how long running talks may take after a stop; 0: 5000 */
     const char *server_name; /* the Server field; NULL: "rivulet"; "": no such field */
     bool keep_signals;       /* true: rv_server_run leaves SIGTERM and SIGINT alone */
+    /* true: TCP connections are accepted when they are made. By default the kernel holds one back until
+       its first octets are there, for about a second at most (tcp(7), TCP_DEFER_ACCEPT): that spares a
+       wake-up for each connection, and silent ones cost nothing. */
+    bool accept_silent;
     rv_limits limits;
     rv_hooks hooks;
 } rv_server_options;

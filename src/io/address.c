@@ -216,8 +216,14 @@ static void remove_stale_path(const struct rv_address *address)
     close(probe);
 }
 
-static rv_error set_options(const struct rv_address *address, int descriptor, bool reuse_port,
-                            char *why)
+static void defer_accept(int descriptor)
+{
+    int second = 1;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_DEFER_ACCEPT, &second, sizeof second);
+}
+
+static rv_error set_options(const struct rv_address *address, int descriptor,
+                            const struct rv_listen_options *options, char *why)
 {
     int on = 1;
     int v6_only = address->dual_stack ? 0 : 1;
@@ -227,12 +233,15 @@ static rv_error set_options(const struct rv_address *address, int descriptor, bo
     if (address->sockaddr.ss_family == AF_INET6)
         setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof v6_only);
     if (setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        (reuse_port && setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0))
+        (options->reuse_port &&
+         setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0))
         return failed(address, "setsockopt", errno, why);
+    if (options->defer_accept)
+        defer_accept(descriptor);
     return 0;
 }
 
-static rv_error open_socket(struct rv_address *address, unsigned backlog, bool reuse_port,
+static rv_error open_socket(struct rv_address *address, const struct rv_listen_options *options,
                             int *descriptor, char *why)
 {
     int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -248,10 +257,10 @@ static rv_error open_socket(struct rv_address *address, unsigned backlog, bool r
     }
     if (made < 0)
         return failed(address, "socket", errno, why);
-    rv_error error = set_options(address, made, reuse_port, why);
+    rv_error error = set_options(address, made, options, why);
     if (error == 0 && bind(made, (struct sockaddr *)&address->sockaddr, address->length) != 0)
         error = failed(address, "bind", errno, why);
-    if (error == 0 && listen(made, (int)backlog) != 0)
+    if (error == 0 && listen(made, (int)options->backlog) != 0)
         error = failed(address, "listen", errno, why);
     if (error != 0) {
         close(made);
@@ -261,7 +270,8 @@ static rv_error open_socket(struct rv_address *address, unsigned backlog, bool r
     return 0;
 }
 
-static rv_error adopt(struct rv_address *address, unsigned backlog, int *descriptor, char *why)
+static rv_error adopt(struct rv_address *address, const struct rv_listen_options *options,
+                      int *descriptor, char *why)
 {
     int listening = 0;
     int on = 1;
@@ -275,23 +285,26 @@ static rv_error adopt(struct rv_address *address, unsigned backlog, int *descrip
         return error == RV_EIO ? RV_EADDR : error;
     }
     fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK);
-    listen(copy, (int)backlog); /* resizes the accept queue of whoever opened it */
+    listen(copy, (int)options->backlog); /* resizes the accept queue of whoever opened it */
     address->length = sizeof address->sockaddr;
     getsockname(copy, (struct sockaddr *)&address->sockaddr, &address->length);
-    if (address->sockaddr.ss_family != AF_UNIX)
+    if (address->sockaddr.ss_family != AF_UNIX) {
         setsockopt(copy, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        if (options->defer_accept)
+            defer_accept(copy);
+    }
     *descriptor = copy;
     return 0;
 }
 
-rv_error rv_address_listen(struct rv_address *address, unsigned backlog, bool reuse_port,
+rv_error rv_address_listen(struct rv_address *address, const struct rv_listen_options *options,
                            int *descriptor, char *why)
 {
     if (address->kind == RV_ADDRESS_DESCRIPTOR)
-        return adopt(address, backlog, descriptor, why);
+        return adopt(address, options, descriptor, why);
     if (address->kind == RV_ADDRESS_UNIX)
         remove_stale_path(address);
-    rv_error error = open_socket(address, backlog, reuse_port, descriptor, why);
+    rv_error error = open_socket(address, options, descriptor, why);
     if (error == 0 && address->kind == RV_ADDRESS_TCP) {
         address->length = sizeof address->sockaddr;
         getsockname(*descriptor, (struct sockaddr *)&address->sockaddr, &address->length);

@@ -36,13 +36,19 @@ int rv_address_inherited(void);
 /* "127.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name", "unix:" for an unnamed peer, "" for none. */
 void rv_address_format(const struct sockaddr *sockaddr, socklen_t length, char *text, size_t size);
 
+struct rv_listen_options {
+    unsigned backlog;
+    bool reuse_port;   /* SO_REUSEPORT */
+    bool defer_accept; /* TCP_DEFER_ACCEPT, about a second */
+};
+
 /*
  * Opens a listening socket: non-blocking, close-on-exec; TCP ones with SO_REUSEADDR, TCP_NODELAY
- * (which accepted sockets inherit) and, when `reuse_port`, SO_REUSEPORT. A descriptor is duplicated and
+ * (which accepted sockets inherit) and what the options ask for. A descriptor is duplicated and
  * checked. The address then holds what the socket is really bound to (port 0 becomes the real port).
  * On failure RV_EADDRINUSE, RV_EPERM, RV_EADDR, RV_EFILES or RV_EIO, with `why`.
  */
-rv_error rv_address_listen(struct rv_address *address, unsigned backlog, bool reuse_port,
+rv_error rv_address_listen(struct rv_address *address, const struct rv_listen_options *options,
                            int *descriptor, char *why);
 
 /* Closes a listening socket and removes the path of a unix one. */

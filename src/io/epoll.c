@@ -269,7 +269,7 @@ static void epoll_wait_and_dispatch(struct rv_loop *loop, uint64_t wait_ms)
             stream_event(object, state->events[i].events);
             break;
         case TAG_LISTENER:
-            rv_listener_ready(object, RV_ACCEPT_BATCH);
+            rv_listener_ready(object);
             break;
         default: /* a wake-up: edge-triggered, so the counter need not be read */
             break;

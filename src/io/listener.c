@@ -24,14 +24,27 @@ void rv_listener_stop(struct rv_listener *listener)
     listener->loop->backend->accept_stop(listener);
 }
 
-void rv_listener_ready(struct rv_listener *listener, unsigned most)
+void rv_listener_ready(struct rv_listener *listener)
 {
+    unsigned batch = listener->batch == 0 ? 1 : listener->batch;
+    unsigned taken = rv_listener_take(listener, batch);
+    if (taken < batch)
+        batch = taken == 0 ? 1 : taken;
+    else if (batch < RV_ACCEPT_BATCH_MAX)
+        batch *= 2;
+    listener->batch = batch;
+}
+
+unsigned rv_listener_take(struct rv_listener *listener, unsigned most)
+{
+    unsigned taken = 0;
     for (unsigned i = 0; i < most && listener->accepting; i++) {
         struct sockaddr_storage peer;
         socklen_t peer_length = sizeof peer;
         int descriptor = accept4(listener->descriptor, (struct sockaddr *)&peer, &peer_length,
                                  SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (descriptor >= 0) {
+            taken++;
             listener->on_accept(listener, descriptor, (struct sockaddr *)&peer, peer_length);
             continue;
         }
@@ -43,12 +56,13 @@ void rv_listener_ready(struct rv_listener *listener, unsigned most)
             int error_number = errno;
             rv_listener_stop(listener);
             listener->on_exhausted(listener, error_number);
-            return;
+            return taken;
         }
         case EAGAIN:
-            return;
+            return taken;
         default: /* the client has gone already (ECONNABORTED and kin), or a signal: try the next */
             break;
         }
     }
+    return taken;
 }

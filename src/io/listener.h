@@ -10,8 +10,8 @@
 
 #include <sys/socket.h>
 
-/* Connections taken in one wake-up before others get their turn. */
-#define RV_ACCEPT_BATCH 64
+/* Connections taken in one wake-up at most, before others get their turn. */
+#define RV_ACCEPT_BATCH_MAX 64
 
 struct rv_listener {
     struct rv_loop *loop;
@@ -19,6 +19,7 @@ struct rv_listener {
     bool shared; /* with other loops: only one of them is to be woken */
     bool is_tcp;
     bool accepting;
+    unsigned batch; /* how many the next wake-up takes */
     /* A connected, non-blocking, close-on-exec descriptor; it is the callee's. */
     void (*on_accept)(struct rv_listener *listener, int descriptor, const struct sockaddr *peer,
                       socklen_t peer_length);
@@ -31,7 +32,11 @@ void rv_listener_stop(struct rv_listener *listener);
 
 /* ---- what back ends report -------------------------------------------------------------------------- */
 
-/* Takes up to `most` connections from the descriptor by accept4. */
-void rv_listener_ready(struct rv_listener *listener, unsigned most);
+/* Connections are waiting: takes some. To find that there are no more costs a system call that is saved
+   by guessing from the last time; what was left over wakes the loop again. */
+void rv_listener_ready(struct rv_listener *listener);
+
+/* Takes up to `most` connections, until there are no more; returns how many there were. */
+unsigned rv_listener_take(struct rv_listener *listener, unsigned most);
 
 #endif

@@ -175,6 +175,13 @@ static bool trailers_may_have_grown(const struct rv_talk *talk, const char *octe
            memchr(octets + searched, '\n', length - searched) != NULL;
 }
 
+/* The size of a chunk tells before its data that the body will be too large. */
+static bool announces_too_much(const struct rv_talk *talk, size_t run)
+{
+    uint64_t room = talk->body_max - talk->body_read;
+    return run > room || talk->chunked.left > room - run;
+}
+
 static size_t feed_chunked(struct rv_talk *talk, char *octets, size_t length)
 {
     if (talk->body_in_trailers) {
@@ -186,7 +193,12 @@ static size_t feed_chunked(struct rv_talk *talk, char *octets, size_t length)
     }
     rv_bytes rest = rv_slice(octets, length), data;
     const char *reason;
-    switch (rv_chunked_next(&talk->chunked, &rest, &data, &reason)) {
+    enum rv_chunked_result result = rv_chunked_next(&talk->chunked, &rest, &data, &reason);
+    if (!talk->body_discarded && announces_too_much(talk, result == RV_CHUNKED_DATA ? data.len : 0)) {
+        too_large(talk);
+        return length - rest.len;
+    }
+    switch (result) {
     case RV_CHUNKED_DATA:
         take_run(talk, data, false);
         break;

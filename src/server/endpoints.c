@@ -65,30 +65,35 @@ void rv_server_close_endpoints(rv_server *server)
  * listens already, and nobody would be told. So the address is first opened without it, which fails
  * when it is taken.
  */
-static rv_error probe(const struct rv_endpoint *endpoint, unsigned backlog, char *why)
+static rv_error probe(const struct rv_endpoint *endpoint, struct rv_listen_options options, char *why)
 {
     struct rv_address address = endpoint->address;
     int descriptor;
-    rv_error error = rv_address_listen(&address, backlog, false, &descriptor, why);
+    options.reuse_port = false;
+    rv_error error = rv_address_listen(&address, &options, &descriptor, why);
     if (error == 0)
         close(descriptor);
     return error;
 }
 
-static rv_error open_endpoint(struct rv_endpoint *endpoint, unsigned workers, unsigned backlog,
+static rv_error open_endpoint(struct rv_endpoint *endpoint, const rv_server_options *options,
                               char *why)
 {
+    unsigned workers = options->workers;
     rv_error error = rv_address_parse(endpoint->wanted, &endpoint->address, why);
     bool each = endpoint->address.kind == RV_ADDRESS_TCP && workers > 1;
     unsigned count = each ? workers : 1;
+    struct rv_listen_options how = {.backlog = options->backlog,
+                                    .reuse_port = each,
+                                    .defer_accept = !options->accept_silent};
     endpoint->descriptors = calloc(count, sizeof *endpoint->descriptors);
     if (endpoint->descriptors == NULL)
         error = RV_ENOMEM;
     if (error == 0 && each)
-        error = probe(endpoint, backlog, why);
+        error = probe(endpoint, how, why);
     /* The first settles the port when the kernel is to choose it. */
     for (unsigned i = 0; i < count && error == 0; i++) {
-        error = rv_address_listen(&endpoint->address, backlog, each, &endpoint->descriptors[i], why);
+        error = rv_address_listen(&endpoint->address, &how, &endpoint->descriptors[i], why);
         if (error == 0)
             endpoint->descriptor_count++;
     }
@@ -127,8 +132,7 @@ rv_error rv_server_open_endpoints(rv_server *server)
     server->backlog =
         server->options.backlog < somaxconn ? server->options.backlog : somaxconn;
     for (size_t i = 0; i < server->endpoint_count && error == 0; i++) {
-        error = open_endpoint(&server->endpoints[i], server->options.workers,
-                              server->options.backlog, why);
+        error = open_endpoint(&server->endpoints[i], &server->options, why);
         if (error != 0)
             rv_server_fail(server, error, "%s", why);
     }

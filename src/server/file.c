@@ -64,8 +64,11 @@ static struct rv_conditions conditions_of(rv_talk *talk)
                                   .if_range = rv_header(talk, "If-Range")};
 }
 
+/* RFC 9110 section 8.8.2.1: a Last-Modified later than the message's Date is replaced by that. */
 static rv_error set_validators(rv_talk *talk, const char *etag, int64_t modified)
 {
+    int64_t now = talk->worker->loop.wall_s;
+    modified = modified < now ? modified : now;
     char date[RV_DATE_LENGTH + 1];
     rv_date_format(date, modified);
     date[RV_DATE_LENGTH] = '\0';
@@ -86,7 +89,7 @@ static int answer_without_content(rv_talk *talk, int status, int file)
 static int apply_range(rv_talk *talk, const struct rv_conditions *conditions,
                        const struct rv_validators *validators, struct rv_content *content)
 {
-    rv_bytes range = rv_header(talk, "Range");
+    rv_bytes range = joined(talk, "Range"); /* on several lines it is several ranges, or none */
     uint64_t first, length, size = content->length;
     char text[80];
     /* RFC 9110 section 14.2: only GET has ranges, and only HTTP/1.1 clients have heard of them. */

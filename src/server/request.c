@@ -111,7 +111,7 @@ static rv_bytes decoded(rv_talk *talk, rv_bytes text, bool plus)
 /* Compares an encoded name of the query with a plain one. */
 static bool name_is(rv_talk *talk, rv_bytes encoded, rv_bytes name)
 {
-    return rv_bytes_equal(encoded, name) || rv_bytes_equal(decoded(talk, encoded, true), name);
+    return rv_bytes_equal(decoded(talk, encoded, true), name);
 }
 
 rv_bytes rv_param(rv_talk *talk, const char *name)

@@ -269,7 +269,7 @@ static void stop_listening(struct rv_worker *worker)
     for (size_t i = 0; i < worker->listener_count; i++) {
         struct rv_listener *listener = &worker->listeners[i];
         if (listener->descriptor >= 0 && listener->accepting)
-            rv_listener_ready(listener, worker->server->backlog);
+            rv_listener_take(listener, worker->server->backlog);
         rv_listener_stop(listener);
     }
     rv_timer_stop(&worker->loop.wheel, &worker->accept_timer);
