@@ -185,9 +185,9 @@ static size_t work_through(struct rv_conn *conn, char *octets, size_t length)
         if (conn->phase != RV_CONN_HEAD) {
             size_t count = rv_body_feed(conn->talk, octets + used, length - used);
             used += count;
-            if (count == 0 && !conn->talk->wire_ended && !conn->talk->cut)
-                return used;
-            if (count == 0 && conn->phase == RV_CONN_DRAIN)
+            bool over = conn->talk->cut ||
+                        (conn->phase == RV_CONN_EXCHANGE && conn->talk->wire_ended);
+            if (count == 0 && !over)
                 return used;
             continue;
         }
