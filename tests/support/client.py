@@ -39,6 +39,8 @@ class Client:
         self.socket.connect(address)
         if family != socket.AF_UNIX:
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.poll = select.poll()  # select() knows no descriptors above 1023
+        self.poll.register(self.socket, select.POLLIN)
         self.timeout_s = timeout_s
         self.pending = b""
         self.ended = False
@@ -65,7 +67,7 @@ class Client:
 
     def receive(self, timeout_s):
         """Takes what comes next within the time: False when nothing came."""
-        if self.ended or not select.select([self.socket], [], [], max(0, timeout_s))[0]:
+        if self.ended or not self.poll.poll(max(0, timeout_s) * 1000):
             return False
         octets = self.socket.recv(1 << 18)
         self.ended = not octets

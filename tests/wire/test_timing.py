@@ -8,6 +8,7 @@ stands still.
 import concurrent.futures
 import email.utils
 import itertools
+import pathlib
 import re
 import threading
 import time
@@ -15,7 +16,7 @@ import time
 import pytest
 
 from support.client import GET, Client, ask_once, get, post, pour_in
-from support.processes import descriptors, resident_bytes, threads
+from support.processes import descriptors, resident_bytes, sockets, threads
 from support.waiting import wait_until
 
 LATE_S = 3.0  # how much later than a deadline is still in time on a busy machine
@@ -373,22 +374,43 @@ def test_a_full_server_serves_the_next_one_when_a_place_is_free(servers):
     late = Client(server.port)
     late.send(GET)
     assert all(client.answer().body == b"slept\n" for client in busy)
-    assert late.answer().status in (200, 503)
+    for client in busy:
+        client.close()
+    assert late.answer().status == 200
     assert time.monotonic() - started < 1 + LATE_S
-    for client in busy + [late]:
+    late.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_full_server_takes_no_more_than_its_limit(servers, workers):
+    server = servers.wire(workers=workers, connections_max=10)
+    ask_once(server.port)
+    wait_until(lambda: sockets(server.pid) <= 3 * workers, what="a quiet server")
+    before = sockets(server.pid)
+    clients = [Client(server.port) for _ in range(40)]
+    for client in clients:
+        client.send(get("/slow?ms=2500"))
+    started, most = time.monotonic(), 0
+    while time.monotonic() - started < 2:
+        most = max(most, sockets(server.pid) - before)
+        time.sleep(0.02)
+    assert 5 <= most <= 10 + workers - 1, "connections at once"
+    for client in clients:
         client.close()
 
 
-def test_a_full_server_recycles_an_idle_connection(servers):
+def test_a_full_server_recycles_what_is_idle_longest(servers):
     server = servers.wire(workers=1, connections_max=4)
-    idle = [Client(server.port) for _ in range(4)]
-    for client in idle:
-        client.ask(GET)
+    idle = []
+    for _ in range(4):
+        idle.append(Client(server.port))
+        idle[-1].ask(GET)
+        time.sleep(0.4)
     assert ask_once(server.port).status == 200
-    for client in idle[1:]:
+    idle[0].end_s(5)
+    assert idle[3].is_silent(0.1)
+    for client in idle:
         client.close()
-    assert idle[0].end_s(5) < 5, "not the one that was idle longest"
-    idle[0].close()
     assert counters(server)["connections_recycled"] >= 1
 
 
@@ -453,8 +475,10 @@ def test_handlers_that_fail_cost_no_worker(servers):
 def test_a_full_pool_answers_503_and_says_when_to_come_again(servers):
     server = servers.wire(workers=1, pool=2, pool_queue_max=3)
     clients = [Client(server.port) for _ in range(5)]
-    for client in clients:
-        client.send(get("/pool?ms=700"))
+    for number, client in enumerate(clients):
+        client.send(get("/pool?ms=1500"))
+        if number < 2:  # its thread takes it before the queue fills up
+            wait_until(lambda: blocking_threads(server) > number, what="a busy pool thread")
     wait_until(lambda: counters(server)["requests"] >= 6, what="five requests under way")
     started = time.monotonic()
     refused = ask_once(server.port, get("/pool"))
@@ -464,6 +488,14 @@ def test_a_full_pool_answers_503_and_says_when_to_come_again(servers):
     for client in clients:
         client.close()
     assert counters(server)["pool_queue_full"] == 1
+
+
+def blocking_threads(server):
+    """How many of its threads are within the sleep of /pool."""
+    count = 0
+    for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
+        count += "nanosleep" in (task / "wchan").read_text(encoding="ascii")
+    return count
 
 
 def test_handlers_on_the_pool_run_side_by_side(servers):
