@@ -15,9 +15,10 @@ def needs(tool):
 
 
 def run(*command, timeout_s=120):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+    """What it prints, line ends as they are."""
+    result = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+    return result.stdout.decode("latin-1")
 
 
 def curl(*arguments):

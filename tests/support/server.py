@@ -77,6 +77,7 @@ class Server:
 
     def __init__(self, command, addresses=1, expect_end=0, **popen):
         self.expect_end = expect_end
+        self.signalled = False
         popen.setdefault("env", sanitizer_environment())
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -107,6 +108,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def signal(self, number=signal.SIGTERM):
+        self.signalled = True
         os.kill(self.pid, number)
 
     def wait(self, timeout_s=STOP_TIMEOUT_S):
@@ -122,7 +124,7 @@ class Server:
 
     def stop(self):
         """Asks it to stop if that has not been done, and checks how it ends."""
-        if self.process.poll() is None:
+        if self.process.poll() is None and not self.signalled:
             self.signal()
         started = time.monotonic()
         status = self.wait()
