@@ -324,8 +324,10 @@ RV_API int rv_problem(rv_talk *talk, int status, const char *detail);
 
 /*
  * Fields of the response. `set` replaces, `add` adds another of the same name. RV_EINVAL for a name
- * that is no token or a value with CR, LF or NUL; RV_ESTATE when the head has been sent. A response
- * with its own Content-Length is sent with exactly that many octets. Transfer-Encoding cannot be set.
+ * that is no token or a value with CR, LF or NUL; RV_ESTATE when the head has been sent. A streamed
+ * response with its own Content-Length is sent with exactly that many octets; a whole answer of another
+ * length is refused with RV_EINVAL, but for HEAD, whose answer may state the length alone.
+ * Transfer-Encoding cannot be set, and of Connection only the options close and keep-alive.
  */
 RV_API rv_error rv_set_header(rv_talk *talk, const char *name, const char *value);
 RV_API rv_error rv_add_header(rv_talk *talk, const char *name, const char *value);
@@ -426,7 +428,9 @@ RV_API rv_error rv_set_trailer(rv_talk *talk, const char *name, const char *valu
 RV_API rv_error rv_end(rv_talk *talk);
 
 /* Calls `gone(ctx)`, once, on the worker, when the talk ends without the program's doing: the client has
-   left, or its body was refused. The talk is then no more. Not called when the program has answered. */
+   left, or its body was refused. The talk is then no more. Not called when the program has answered.
+   A client that has only half-closed (a FIN and nothing else) still waits for its answer: that it has
+   left altogether shows when something is written, or at its reset. */
 RV_API rv_error rv_on_gone(rv_talk *talk, void (*gone)(void *ctx), void *ctx);
 
 /* ---- 7 where a handler runs --------------------------------------------------------------------- */

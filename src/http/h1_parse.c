@@ -268,15 +268,18 @@ static const char *parse_fields(struct rv_h1_parser *parser, const char *at, boo
     struct rv_field *fields = parser->head->fields;
     uint32_t count = 0;
 
+    parser->head->field_count = 0;
     for (;; count++) {
         if (at == parser->end)
             return exhausted(parser);
         if (*at == '\r')
             break;
-        if (count == parser->limits->head_fields_max)
+        if (count == parser->limits->head_fields_max) {
+            parser->head->field_count = count;
             return rv_is_token_char(*at)
                        ? refuse(parser, 431, "The head of the request has too many fields.")
                        : broken_name(parser, at, at);
+        }
         struct rv_field *field = &fields[count];
         at = parse_field(parser, at, field);
         if (at == NULL)

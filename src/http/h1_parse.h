@@ -84,6 +84,9 @@ enum rv_h1_result {
        414, 431, 501 or 505. */
 };
 
+/* A head that is refused with 431 for its number of fields has field_count == head_fields_max, one that
+   is refused for its size has 0. */
+
 /*
  * Parses the head that starts at `octets`. RV_H1_COMPLETE, RV_H1_INCOMPLETE, or a status code; then
  * `*reason` is a static sentence that says what was wrong. `octets[length]` up to

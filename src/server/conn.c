@@ -5,6 +5,7 @@
  */
 #include "server/conn.h"
 
+#include "base/clock.h"
 #include "server/body.h"
 #include "server/dispatch.h"
 #include "server/wire.h"
@@ -105,6 +106,7 @@ static bool finish_exchange(struct rv_conn *conn, bool left)
     if (body_left && conn->phase == RV_CONN_DRAIN)
         return false;
     if (body_left) {
+        rv_talk_forget_callbacks(talk);
         conn->phase = RV_CONN_DRAIN;
         talk->body_discarded = true;
         talk->window_ms = now_of(conn);
@@ -224,19 +226,15 @@ static size_t consume(struct rv_conn *conn, char *octets, size_t length)
 
 /* ---- timers ------------------------------------------------------------------------------------------ */
 
-static uint64_t later(uint64_t from_ms, uint64_t by_ms)
-{
-    return by_ms >= UINT64_MAX - from_ms ? UINT64_MAX : from_ms + by_ms;
-}
-
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
+/* Is the client held to the minimum rate now? */
 static bool reads_body(const struct rv_conn *conn)
 {
-    return conn->talk != NULL &&
+    return conn->talk != NULL && limits_of(conn)->body_rate_min != RV_NO_LIMIT &&
            (conn->phase == RV_CONN_DRAIN || conn->talk->body_phase == RV_BODY_READING) &&
            conn->talk->body_phase != RV_BODY_NONE;
 }
@@ -249,14 +247,14 @@ static void watch_output(struct rv_conn *conn)
     } else if (conn->progress_ms == 0) {
         conn->progress_ms = now_of(conn);
         conn->acknowledged = rv_stream_acknowledged(&conn->stream);
-        conn->stall_check_ms = later(now_of(conn), limits_of(conn)->write_stall_ms / 4);
+        conn->stall_check_ms = rv_later_ms(now_of(conn), limits_of(conn)->write_stall_ms / 4);
     }
 }
 
 static uint64_t head_deadline(const struct rv_conn *conn)
 {
     bool in_head = conn->head_started || conn->requests == 0;
-    return later(conn->since_ms,
+    return rv_later_ms(conn->since_ms,
                  in_head ? limits_of(conn)->head_timeout_ms : limits_of(conn)->idle_timeout_ms);
 }
 
@@ -266,9 +264,9 @@ static void set_deadline(struct rv_conn *conn)
     if (conn->phase == RV_CONN_HEAD && conn->starved)
         deadline = head_deadline(conn);
     else if (conn->phase == RV_CONN_LINGER && conn->progress_ms == 0)
-        deadline = later(conn->since_ms, limits_of(conn)->linger_ms);
+        deadline = rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms);
     else if (reads_body(conn))
-        deadline = later(conn->talk->window_ms, limits_of(conn)->body_grace_ms);
+        deadline = rv_later_ms(conn->talk->window_ms, limits_of(conn)->body_grace_ms);
     if (conn->progress_ms != 0 && limits_of(conn)->write_stall_ms != RV_NO_LIMIT)
         deadline = earlier(deadline, conn->stall_check_ms);
     if (deadline != UINT64_MAX)
@@ -289,7 +287,7 @@ static bool output_stalls(struct rv_conn *conn)
     } else if (now - conn->progress_ms >= stall_ms) {
         return true;
     }
-    conn->stall_check_ms = later(now, stall_ms / 4 + 1);
+    conn->stall_check_ms = rv_later_ms(now, stall_ms / 4 + 1);
     return false;
 }
 
@@ -332,7 +330,7 @@ static void on_timer(struct rv_stream *stream)
     if (conn->phase == RV_CONN_HEAD && conn->starved && head_deadline(conn) <= now)
         head_timed_out(conn);
     else if (conn->phase == RV_CONN_LINGER &&
-             later(conn->since_ms, limits_of(conn)->linger_ms) <= now && stream->output == NULL)
+             rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms) <= now && stream->output == NULL)
         rv_stream_close(stream);
     else if (reads_body(conn) && rv_body_is_too_slow(conn->talk, now))
         body_timed_out(conn);

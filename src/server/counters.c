@@ -1,6 +1,6 @@
 /*
  * Step 12: counters. Each worker writes its own with plain stores; here they are read and summed from
- * any thread, together with those of workers that are no more.
+ * any thread.
  */
 #include "server/worker.h"
 
@@ -17,7 +17,7 @@ void rv_counters(const rv_server *server, rv_counter_values *values)
 {
     pthread_mutex_t *mutex = (pthread_mutex_t *)&server->mutex;
     pthread_mutex_lock(mutex);
-    *values = server->past;
+    memset(values, 0, sizeof *values);
     for (unsigned i = 0; i < server->worker_count; i++)
         add(values, &server->workers[i]->counters);
     pthread_mutex_unlock(mutex);

@@ -155,6 +155,7 @@ void rv_dispatch(struct rv_talk *talk, bool body_follows)
     struct rv_worker *worker = talk->worker;
     uint64_t requests_max = worker->server->options.limits.requests_per_connection_max;
     talk->head_only = talk->head.method_id == RV_METHOD_HEAD;
+    talk->wall_s = worker->loop.wall_s;
     if (requests_max != 0 && talk->conn->requests >= requests_max) {
         talk->conn->last = true;
         RV_COUNT(worker, requests_per_connection_hits);

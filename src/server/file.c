@@ -67,7 +67,7 @@ static struct rv_conditions conditions_of(rv_talk *talk)
 /* RFC 9110 section 8.8.2.1: a Last-Modified later than the message's Date is replaced by that. */
 static rv_error set_validators(rv_talk *talk, const char *etag, int64_t modified)
 {
-    int64_t now = talk->worker->loop.wall_s;
+    int64_t now = talk->wall_s;
     modified = modified < now ? modified : now;
     char date[RV_DATE_LENGTH + 1];
     rv_date_format(date, modified);
@@ -134,7 +134,7 @@ int rv_file(rv_talk *talk, const char *path, const rv_file_options *options)
         struct rv_conditions conditions = conditions_of(talk);
         struct rv_validators validators = {.etag = rv_str(etag),
                                            .last_modified = info.st_mtim.tv_sec,
-                                           .now = talk->worker->loop.wall_s};
+                                           .now = talk->wall_s};
         bool get_or_head =
             talk->head.method_id == RV_METHOD_GET || talk->head.method_id == RV_METHOD_HEAD;
         switch (rv_conditions_evaluate(&conditions, &validators, get_or_head)) {

@@ -100,7 +100,8 @@ static bool enqueue(struct rv_pool *pool, struct rv_talk *talk)
 {
     uint64_t most = pool->server->options.limits.pool_queue_max;
     pthread_mutex_lock(&pool->mutex);
-    bool admitted = pool->queued < most + pool->idle;
+    /* A thread that waits will take one at once: only what is beyond that is waiting. */
+    bool admitted = pool->queued < pool->idle || pool->queued - pool->idle < most;
     if (admitted) {
         talk->next_job = NULL;
         if (pool->first == NULL)

@@ -22,6 +22,11 @@ rv_error rv_answer_check(const struct rv_talk *talk, int status)
 rv_error rv_answer(struct rv_talk *talk, int status, const char *content_type,
                    const struct rv_content *content)
 {
+    if (talk->length_set && talk->length != content->length && !talk->head_only &&
+        rv_status_has_body(status)) {
+        rv_content_drop(content);
+        return RV_EINVAL;
+    }
     talk->status = status;
     talk->response = RV_RESPONSE_ENDED;
     if (talk->on_pool)

@@ -142,9 +142,10 @@ rv_error rv_param_int(rv_talk *talk, const char *name, int64_t min, int64_t max,
     for (size_t i = 0; i < digits.len; i++)
         if (!rv_is_digit(digits.ptr[i]))
             return RV_EINVAL;
-    if (!rv_bytes_to_u64(digits, &magnitude) || magnitude > (uint64_t)INT64_MAX)
+    uint64_t largest = (uint64_t)INT64_MAX + (negative ? 1 : 0);
+    if (!rv_bytes_to_u64(digits, &magnitude) || magnitude > largest)
         return RV_ELIMIT;
-    int64_t number = negative ? -(int64_t)magnitude : (int64_t)magnitude;
+    int64_t number = (int64_t)(negative ? 0 - magnitude : magnitude);
     if (number < min || number > max)
         return RV_ELIMIT;
     *value = number;

@@ -110,13 +110,9 @@ rv_error rv_route(rv_app *app, const char *pattern, rv_handler handler, void *ct
 
 /* ---- workers ------------------------------------------------------------------------------------------ */
 
-void rv_server_free_workers(rv_server *server)
+static void free_workers(rv_server *server)
 {
-    rv_counter_values sum;
-    rv_counters(server, &sum);
-    sum.connections_open = 0;
     pthread_mutex_lock(&server->mutex);
-    server->past = sum;
     unsigned count = server->worker_count;
     server->worker_count = 0;
     pthread_mutex_unlock(&server->mutex);
@@ -126,12 +122,11 @@ void rv_server_free_workers(rv_server *server)
     }
     free(server->workers);
     server->workers = NULL;
-    rv_pool_stop(server->pool);
-    server->pool = NULL;
 }
 
 static rv_error make_worker(rv_server *server, unsigned index, const struct rv_backend *backend)
 {
+    /* Cache lines of its own: workers share none. */
     struct rv_worker *worker = aligned_alloc(64, (sizeof *worker + 63) / 64 * 64);
     if (worker == NULL)
         return RV_ENOMEM;
@@ -150,26 +145,43 @@ static rv_error make_worker(rv_server *server, unsigned index, const struct rv_b
 rv_error rv_server_make_workers(rv_server *server, unsigned count, const struct rv_backend *backend)
 {
     rv_error error = 0;
-    rv_server_free_workers(server); /* those of an earlier run */
-    server->epoch += 1 << 20;
-    if (server->epoch == 0)
-        server->epoch = 1;
+    if (server->worker_count > 0)
+        return 0;
     server->workers = calloc(count, sizeof *server->workers);
     if (server->workers == NULL)
         error = RV_ENOMEM;
     for (unsigned i = 0; i < count && error == 0; i++)
         error = make_worker(server, i, backend);
-    for (unsigned i = 0; i < count && error == 0; i++)
-        error = rv_worker_listen(server->workers[i]);
+    if (error != 0) {
+        rv_server_fail(server, error, "cannot make the workers: %s", rv_strerror(error));
+        free_workers(server);
+    }
+    return error;
+}
+
+rv_error rv_server_begin(rv_server *server)
+{
+    rv_error error = 0;
+    server->connections_max = rv_server_connections_max(server);
+    for (unsigned i = 0; i < server->worker_count && error == 0; i++)
+        error = rv_worker_begin(server->workers[i]);
     if (error == 0)
         server->pool = rv_pool_start(server, server->options.pool_threads);
     if (error == 0 && server->pool == NULL)
         error = RV_ENOMEM;
     if (error != 0) {
-        rv_server_fail(server, error, "cannot make the workers: %s", rv_strerror(error));
-        rv_server_free_workers(server);
+        rv_server_fail(server, error, "cannot start the workers: %s", rv_strerror(error));
+        rv_server_end(server);
     }
     return error;
+}
+
+void rv_server_end(rv_server *server)
+{
+    rv_pool_stop(server->pool); /* before the workers: its threads post to them to the last */
+    server->pool = NULL;
+    for (unsigned i = 0; i < server->worker_count; i++)
+        rv_worker_end(server->workers[i]);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------ */
@@ -257,9 +269,10 @@ static rv_error prepare(rv_server *server)
     if (error != 0)
         return error;
     error = rv_server_make_workers(server, server->options.workers, &rv_backend_epoll);
+    if (error == 0)
+        error = rv_server_begin(server);
     if (error != 0)
         rv_server_close_endpoints(server);
-    server->connections_max = rv_server_connections_max(server);
     return error;
 }
 
@@ -274,7 +287,7 @@ rv_error rv_server_run(rv_server *server)
 {
     int idle = RV_SERVER_IDLE;
     const rv_hooks *hooks = &server->options.hooks;
-    if (!atomic_compare_exchange_strong(&server->phase, &idle, RV_SERVER_STOPPING))
+    if (!atomic_compare_exchange_strong(&server->phase, &idle, RV_SERVER_CHANGING))
         return rv_server_fail(server, RV_ESTATE, idle == RV_SERVER_TESTED
                                                      ? "the server is being tested"
                                                      : "the server is running already");
@@ -298,13 +311,11 @@ rv_error rv_server_run(rv_server *server)
     for (unsigned i = 0; i < started; i++)
         pthread_join(server->workers[i]->thread, NULL);
     rv_server_close_endpoints(server);
-    for (unsigned i = 0; i < server->worker_count; i++)
-        server->workers[i]->ended = true;
+    atomic_store(&server->phase, RV_SERVER_CHANGING);
+    rv_server_end(server);
     if (hooks->on_stop != NULL && error == 0)
         hooks->on_stop(server, hooks->ctx);
     atomic_store(&server->phase, RV_SERVER_IDLE);
-    for (unsigned i = 0; i < server->worker_count; i++)
-        rv_inbox_run(&server->workers[i]->loop.inbox, server->workers[i]);
     return error;
 }
 
@@ -313,7 +324,7 @@ void rv_server_free(rv_server *server)
     if (server == NULL)
         return;
     rv_server_end_test(server);
-    rv_server_free_workers(server);
+    free_workers(server);
     rv_server_close_endpoints(server);
     for (size_t i = 0; i < server->endpoint_count; i++)
         free(server->endpoints[i].wanted);

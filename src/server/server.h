@@ -32,7 +32,13 @@ struct rv_endpoint {
     unsigned descriptor_count;
 };
 
-enum rv_server_phase { RV_SERVER_IDLE, RV_SERVER_RUNNING, RV_SERVER_STOPPING, RV_SERVER_TESTED };
+enum rv_server_phase {
+    RV_SERVER_IDLE,
+    RV_SERVER_CHANGING, /* starting or ending: no resume is taken */
+    RV_SERVER_RUNNING,
+    RV_SERVER_STOPPING,
+    RV_SERVER_TESTED
+};
 
 struct rv_server {
     rv_server_options options; /* with the defaults filled in; server_name is owned */
@@ -41,10 +47,9 @@ struct rv_server {
     size_t endpoint_count;
     size_t endpoints_wanted; /* without the inherited ones */
     bool inherit;            /* "inherited" was asked for */
-    struct rv_worker **workers; /* made at the start; kept until the next start or the end */
+    struct rv_worker **workers; /* made at the first start, and kept: a late rv_resume finds them */
     unsigned worker_count;
-    struct rv_pool *pool;
-    uint32_t epoch; /* of handles: no start hands out those of an earlier one */
+    struct rv_pool *pool; /* during a run */
     unsigned backlog; /* in force */
     uint64_t connections_max;
     rv_error first_error; /* of configuring: the start fails with it */
@@ -53,9 +58,8 @@ struct rv_server {
     _Atomic int stop_calls;
     _Atomic unsigned workers_deaf;  /* that accept no more */
     _Atomic unsigned workers_ended; /* whose loops turn no more */
-    int stop_event;         /* eventfd that rv_server_stop writes to; -1: never run */
-    rv_counter_values past; /* of workers that are no more */
-    pthread_mutex_t mutex;  /* guards `past` and `workers` against rv_counters */
+    int stop_event;        /* eventfd that rv_server_stop writes to; -1: never run */
+    pthread_mutex_t mutex; /* guards `workers` and `worker_count` against rv_counters */
 };
 
 /* Records what went wrong in `server->error_text`, printf-like; returns `error`. */
@@ -77,10 +81,14 @@ uint64_t rv_server_connections_max(const rv_server *server);
 rv_error rv_server_open_endpoints(rv_server *server);
 void rv_server_close_endpoints(rv_server *server);
 
-/* Makes the workers and the pool, without threads. */
+/* Makes the workers, without threads, unless they are there. */
 struct rv_backend;
 rv_error rv_server_make_workers(rv_server *server, unsigned count, const struct rv_backend *backend);
-void rv_server_free_workers(rv_server *server);
+
+/* The beginning and the end of a run, as far as threads of workers are not concerned: the workers'
+   listeners, the pool. */
+rv_error rv_server_begin(rv_server *server);
+void rv_server_end(rv_server *server);
 
 /* Installs and removes the handlers of SIGTERM and SIGINT (signals.c). */
 void rv_signals_attach(rv_server *server);

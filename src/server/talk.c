@@ -49,7 +49,7 @@ static struct rv_talk *talk_new(struct rv_worker *worker)
     memset(talk, 0, sizeof *talk);
     talk->worker = worker;
     talk->slot = worker->talk_count;
-    talk->generation = worker->server->epoch;
+    talk->generation = 1; /* the handle 0 names none */
     talk->head.fields = talk->fields_room;
     rv_timer_init(&talk->timer, timer_fired);
     rv_arena_init(&talk->arena, talk->first_block, sizeof talk->first_block);
@@ -79,7 +79,7 @@ void rv_talk_give(struct rv_talk *talk)
     struct rv_worker *worker = talk->worker;
     talk->in_use = false;
     talk->generation++;
-    if (talk->generation == 0) /* the handle 0 names none */
+    if (talk->generation == 0)
         talk->generation = 1;
     if (talk->timer_then != NULL)
         rv_timer_stop(&worker->loop.wheel, &talk->timer);
@@ -208,6 +208,15 @@ static void tell_gone(struct rv_talk *talk)
         on_gone(talk->on_gone_ctx);
 }
 
+void rv_talk_forget_callbacks(struct rv_talk *talk)
+{
+    talk->drained = NULL;
+    talk->on_gone = NULL;
+    if (talk->timer_then != NULL)
+        rv_timer_stop(&talk->worker->loop.wheel, &talk->timer);
+    talk->timer_then = NULL;
+}
+
 void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
 {
     if (talk->head_sent || talk->conn == NULL) {
@@ -221,6 +230,7 @@ void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
             talk->cut = true;
     }
     tell_gone(talk);
+    rv_talk_forget_callbacks(talk);
 }
 
 void rv_talk_advance(struct rv_talk *talk)
@@ -320,7 +330,8 @@ rv_error rv_resume(rv_server *server, rv_handle handle, rv_handler then, void *v
     int phase = atomic_load(&server->phase);
     if (then == NULL)
         return RV_EINVAL;
-    if (handle.id == 0 || phase == RV_SERVER_IDLE || index >= server->worker_count)
+    if (handle.id == 0 || phase == RV_SERVER_IDLE || phase == RV_SERVER_CHANGING ||
+        index >= server->worker_count)
         return RV_EGONE;
     struct resume *resume = malloc(sizeof *resume);
     if (resume == NULL)

@@ -80,6 +80,7 @@ struct rv_talk {
     bool cut;             /* it failed after the head had left: the connection is to be closed */
     rv_bytes path;        /* decoded; absent: it is the plain path of the target */
     rv_bytes peer;        /* formatted on demand */
+    int64_t wall_s;       /* when the head was complete; seconds since 1970 */
 
     /* request body */
     enum rv_body_phase body_phase;
@@ -166,6 +167,9 @@ void rv_talk_fail(struct rv_talk *talk, rv_error error, const char *doing);
 /* The library answers in the handler's stead, with an error, or cuts when the head has left; on_gone is
    told. */
 void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail);
+
+/* The program's part is over: no timer, drain or gone will be told any more. */
+void rv_talk_forget_callbacks(struct rv_talk *talk);
 
 /* The client has gone: tells on_gone and gives the talk back, now or when the pool is done with it. */
 void rv_talk_lose(struct rv_talk *talk);

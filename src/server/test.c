@@ -48,8 +48,11 @@ static rv_error begin(rv_server *server)
         return rv_server_fail(server, RV_ESTATE, "the server is running");
     if (server->first_error != 0)
         return server->first_error;
+    if (server->worker_count > 0)
+        return rv_server_fail(server, RV_ESTATE, "the server has been run: it cannot be tested");
     rv_error error = rv_server_make_workers(server, 1, &rv_backend_sim);
-    server->connections_max = rv_server_connections_max(server);
+    if (error == 0)
+        error = rv_server_begin(server);
     if (error == 0)
         atomic_store(&server->phase, RV_SERVER_TESTED);
     return error;
@@ -65,6 +68,8 @@ void rv_server_end_test(rv_server *server)
         settle(server);
         rv_worker_cut_all(worker);
     }
+    atomic_store(&server->phase, RV_SERVER_CHANGING);
+    rv_server_end(server);
     atomic_store(&server->phase, RV_SERVER_IDLE);
 }
 

@@ -193,7 +193,10 @@ rv_error rv_wire_answer(struct rv_talk *talk, const char *content_type,
     if (!rv_status_has_body(talk->status))
         type.len = 0;
     bool dropped;
-    rv_error error = send_content(talk, type, content, &dropped);
+    struct rv_content described = *content;
+    if (talk->length_set && talk->head_only)
+        described.length = talk->length;
+    rv_error error = send_content(talk, type, &described, &dropped);
     if (!dropped)
         rv_content_drop(content);
     if (error == 0)

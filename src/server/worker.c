@@ -3,6 +3,7 @@
  */
 #include "server/worker.h"
 
+#include "base/clock.h"
 #include "io/backend.h"
 #include "server/conn.h"
 #include "server/talk.h"
@@ -79,28 +80,12 @@ static bool hand_over(struct rv_worker *to, int descriptor, const struct sockadd
 
 /* ---- accepting ---------------------------------------------------------------------------------------- */
 
-static void pause_accepting(struct rv_worker *worker)
+static bool is_full(const rv_server *server)
 {
-    worker->accept_paused = true;
-    for (size_t i = 0; i < worker->listener_count; i++)
-        rv_listener_stop(&worker->listeners[i]);
-    rv_timer_set(&worker->loop.wheel, &worker->accept_timer, worker->loop.now_ms + ACCEPT_PAUSE_MS);
-}
-
-static void resume_accepting(struct rv_worker *worker)
-{
-    if (!worker->accept_paused || worker->stopping)
-        return;
-    worker->accept_paused = false;
-    rv_timer_stop(&worker->loop.wheel, &worker->accept_timer);
-    for (size_t i = 0; i < worker->listener_count; i++)
-        rv_listener_start(&worker->listeners[i]);
-}
-
-static void accept_timer_fired(struct rv_timer *timer)
-{
-    resume_accepting(
-        (struct rv_worker *)((char *)timer - offsetof(struct rv_worker, accept_timer)));
+    uint64_t load = 0;
+    for (unsigned i = 0; i < server->worker_count; i++)
+        load += load_of(server->workers[i]);
+    return load >= server->connections_max;
 }
 
 /* Closes the connections that have been idle longest. */
@@ -124,6 +109,36 @@ static void recycle_idle(struct rv_worker *worker)
     }
 }
 
+static void pause_accepting(struct rv_worker *worker)
+{
+    worker->accept_paused = true;
+    for (size_t i = 0; i < worker->listener_count; i++)
+        rv_listener_stop(&worker->listeners[i]);
+    rv_timer_set(&worker->loop.wheel, &worker->accept_timer, worker->loop.now_ms + ACCEPT_PAUSE_MS);
+}
+
+static void resume_accepting(struct rv_worker *worker)
+{
+    if (!worker->accept_paused || worker->stopping)
+        return;
+    if (is_full(worker->server)) {
+        recycle_idle(worker);
+        rv_timer_set(&worker->loop.wheel, &worker->accept_timer,
+                     worker->loop.now_ms + ACCEPT_PAUSE_MS);
+        return;
+    }
+    worker->accept_paused = false;
+    rv_timer_stop(&worker->loop.wheel, &worker->accept_timer);
+    for (size_t i = 0; i < worker->listener_count; i++)
+        rv_listener_start(&worker->listeners[i]);
+}
+
+static void accept_timer_fired(struct rv_timer *timer)
+{
+    resume_accepting(
+        (struct rv_worker *)((char *)timer - offsetof(struct rv_worker, accept_timer)));
+}
+
 static void complain(struct rv_worker *worker, const char *reason)
 {
     if (worker->log_ms != 0 && worker->loop.now_ms - worker->log_ms < 1000)
@@ -139,14 +154,6 @@ static void on_exhausted(struct rv_listener *listener, int error_number)
     complain(worker, strerror(error_number));
     recycle_idle(worker);
     pause_accepting(worker);
-}
-
-static bool is_full(const rv_server *server)
-{
-    uint64_t load = 0;
-    for (unsigned i = 0; i < server->worker_count; i++)
-        load += load_of(server->workers[i]);
-    return load >= server->connections_max;
 }
 
 static void on_accept(struct rv_listener *listener, int descriptor, const struct sockaddr *peer,
@@ -179,7 +186,7 @@ void rv_worker_conn_ended(struct rv_worker *worker)
         resume_accepting(worker);
 }
 
-rv_error rv_worker_listen(struct rv_worker *worker)
+static rv_error listen_on_all(struct rv_worker *worker)
 {
     rv_server *server = worker->server;
     bool virtual = worker->loop.backend != &rv_backend_epoll;
@@ -210,6 +217,26 @@ rv_error rv_worker_listen(struct rv_worker *worker)
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
+rv_error rv_worker_begin(struct rv_worker *worker)
+{
+    worker->loop.backend->read_clock(&worker->loop);
+    worker->stopping = worker->ended = worker->accept_paused = false;
+    return listen_on_all(worker);
+}
+
+void rv_worker_end(struct rv_worker *worker)
+{
+    worker->ended = true;
+    rv_timer_stop(&worker->loop.wheel, &worker->accept_timer);
+    rv_timer_stop(&worker->loop.wheel, &worker->grace_timer);
+    for (size_t i = 0; i < worker->listener_count; i++)
+        rv_listener_stop(&worker->listeners[i]);
+    free(worker->listeners);
+    worker->listeners = NULL;
+    worker->listener_count = 0;
+    rv_inbox_run(&worker->loop.inbox, worker); /* what was posted too late */
+}
+
 static void grace_fired(struct rv_timer *timer)
 {
     rv_worker_cut_all((struct rv_worker *)((char *)timer - offsetof(struct rv_worker, grace_timer)));
@@ -231,14 +258,10 @@ rv_error rv_worker_open(struct rv_worker *worker, rv_server *server, unsigned in
 
 void rv_worker_close(struct rv_worker *worker)
 {
-    worker->ended = true;
-    rv_inbox_run(&worker->loop.inbox, worker); /* what was posted too late */
+    rv_worker_end(worker);
     rv_loop_close(&worker->loop);
     rv_talks_free(worker);
     rv_slab_free(&worker->conn_slab);
-    free(worker->listeners);
-    worker->listeners = NULL;
-    worker->listener_count = 0;
 }
 
 void rv_worker_turn(struct rv_worker *worker, uint64_t wait_ms)
@@ -288,7 +311,7 @@ static void stop(struct rv_message *message, void *owner)
         rv_conn_stop(conn);
     }
     rv_timer_set(&worker->loop.wheel, &worker->grace_timer,
-                 worker->loop.now_ms + worker->server->options.stop_grace_ms);
+                 rv_later_ms(worker->loop.now_ms, worker->server->options.stop_grace_ms));
     atomic_fetch_add(&worker->server->workers_deaf, 1);
     rv_server_notify(worker->server);
 }

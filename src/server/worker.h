@@ -57,11 +57,14 @@ static inline void rv_count(uint64_t *counter, uint64_t by)
 rv_error rv_worker_open(struct rv_worker *worker, rv_server *server, unsigned index,
                         const struct rv_backend *backend);
 
-/* After its loop has ended: frees what it owns. Connections must be gone. */
+/* Frees what it owns. Connections must be gone. */
 void rv_worker_close(struct rv_worker *worker);
 
-/* Starts accepting on the endpoints' sockets; on the sim back end, on a virtual one. */
-rv_error rv_worker_listen(struct rv_worker *worker);
+/* The beginning of a run: accepts on the endpoints' sockets; on the sim back end, on a virtual one. */
+rv_error rv_worker_begin(struct rv_worker *worker);
+
+/* The end of a run, when its loop turns no more. It stays, so that a late rv_resume finds it. */
+void rv_worker_end(struct rv_worker *worker);
 
 /* The thread's body: turns the loop until a stop has ended everything. */
 void *rv_worker_run(void *worker);
