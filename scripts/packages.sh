@@ -5,7 +5,7 @@
 build_packages=(cmake curl gcc libc6-dev ninja-build pkg-config)
 test_packages=(
     apache2-utils clang clang-format libclang-rt-14-dev libcmocka-dev libjansson-dev mandoc
-    netcat-openbsd nghttp2-client python3-pytest slowhttptest strace wrk
+    netcat-openbsd nghttp2-client python3-pytest python3-pytest-timeout slowhttptest strace wrk
 )
 
 # install_packages NAME…: installs those that are missing, as root or through sudo.
