@@ -4,6 +4,7 @@
 # tests/wire/run_*.c are tests, too; what they share is tests/wire/wire_*.c.
 # Tests link the library's objects rather than the library, so that hidden functions can be called,
 # and run in the source root, so that case files are found by their path in the tree.
+# tests/fuzz/fuzz_*.c each become a fuzz target; what they share is tests/fuzz/support/*.c.
 # A test that includes <pthread.h> carries the label "threads": those run under ThreadSanitizer too.
 
 # rv_add_test(NAME SOURCE…)
@@ -51,13 +52,19 @@ function(rv_add_tests)
 endfunction()
 
 function(rv_add_fuzz_targets)
+    # An archive, so that each target takes from it what it uses.
+    file(GLOB fuzz_support CONFIGURE_DEPENDS tests/fuzz/support/*.c)
+    add_library(fuzz_support STATIC ${fuzz_support})
+    rv_program_flags(fuzz_support)
+    target_include_directories(fuzz_support PRIVATE include src tests)
+
     file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
     foreach(source IN LISTS fuzz_sources)
         cmake_path(GET source STEM name)
         add_executable(${name} ${source})
         rv_program_flags(${name})
         target_include_directories(${name} PRIVATE tests)
-        target_link_libraries(${name} PRIVATE rivulet_objects)
+        target_link_libraries(${name} PRIVATE fuzz_support rivulet_objects)
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     endforeach()
 endfunction()

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Writes the seed corpora of fuzz_conn and fuzz_split: tests/fuzz/make_corpus.py
+
+Some of each file of wire cases, with the paths of the fuzzed server's handlers (support/app.h) in the
+place of the wire app's, and the scripts below, which use what cases cannot say: several clients, time,
+windows, suspended talks. Files whose names begin with "found-" were found by fuzzing and are left
+alone; all others are replaced.
+"""
+
+import json
+import pathlib
+import re
+
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = HERE.parent / "wire" / "cases"
+SMALL = 600  # octets: a seed that is larger slows everything down that is made from it
+CASES_OF_A_FILE = {"fuzz_conn": 3, "fuzz_split": 5}
+
+# What a wire case asks for -> what is nearest to it in the fuzzed server.
+PATHS = {
+    "": "file", "index.html": "file", "echo": "body", "echo-stream": "echo", "noread": "unread",
+    "length-required": "sized", "request-trailer": "trailer", "method": "cookies",
+    "host": "param/x/y", "peer": "cookies", "field": "cookies", "counters": "whole",
+    "header": "fields", "set-cookies": "cookies", "204": "problem?status=204",
+    "304": "problem?status=304", "stream-length": "stream?length=100",
+    "trailers": "stream?trailer=1", "too-long": "stream?length=90",
+    "too-long-at-once": "stream?length=75&k=30", "too-short": "stream?length=110",
+    "crash": "nothing", "crash-mid": "stream?fail=10", "big": "whole", "slow": "later",
+    "pool": "whole", "deferred": "suspend", "segment": "param", "rest": "param/x",
+}
+
+
+def with_our_paths(octets):
+    def replace(match):
+        return match.group(1) + PATHS.get(match.group(2).decode(), match.group(2).decode()).encode()
+    return re.sub(rb"(?m)(^[A-Z]+ (?:http://[^/ ]+)?/)([a-z0-9.-]*)(?=[ ?/])", replace, octets)
+
+
+def octets_of(segment):
+    parts = segment if isinstance(segment, list) else [segment]
+    octets = b""
+    for part in parts:
+        if isinstance(part, str):
+            octets += part.encode("latin-1")
+        else:
+            text = part["repeat"].encode("latin-1")
+            octets += b"".join(text.replace(b"#", b"%d" % i) for i in range(part["times"]))
+    return octets
+
+
+def cases(count):
+    """Up to `count` small cases of each file, spread evenly: (id, segments, half-closes)."""
+    for path in sorted(CASES.glob("*.json")):
+        small = [case for case in json.loads(path.read_text(encoding="utf-8"))["cases"]
+                 if sum(len(octets_of(segment)) for segment in case["send"]) <= SMALL]
+        for case in small[::max(1, len(small) // count)][:count]:
+            segments = [with_our_paths(octets_of(segment)) for segment in case["send"]]
+            yield case["id"], segments, case.get("half_close", False)
+
+
+def op(letter, number=None):
+    """An operation of fuzz_conn.c."""
+    return b"\xff" + letter.encode() + (b"" if number is None else bytes([number]))
+
+
+def get(target, version="1.1", fields=""):
+    return f"GET {target} HTTP/{version}\r\nHost: x\r\n{fields}\r\n".encode()
+
+
+def post(target, body, fields=""):
+    return (f"POST {target} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{fields}\r\n"
+            f"{body}").encode()
+
+
+def chunked(target, *chunks, end="0\r\n\r\n"):
+    body = "".join(f"{len(chunk):x}\r\n{chunk}\r\n" for chunk in chunks)
+    return (f"POST {target} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            f"{body}{end}").encode()
+
+
+SECONDS_8 = op("t", 0xf9)  # magnitude() of fuzz_conn.c: 15 << 9, and one more
+MINUTES_4 = op("t", 0xff)
+ALL = op("w", 255)
+
+SCRIPTS = {
+    "answer-in-every-way": b"".join(get("/suspend") + op("s") + op("a", way) + op("t", 0x14)
+                                    for way in (0, 1, 2, 4, 5, 6, 7, 3)),
+    "back-pressure": op("w", 0x18) + get("/big-file") + op("s") + op("w", 0xc8) + ALL,
+    "body-asked-late": chunked("/suspend-body", "abc", "defg", end="") + op("a", 6)
+    + b"0\r\nX-T: 1\r\n\r\n",
+    "borrowed": op("w", 0) + get("/borrowed") + op("s") + op("w", 0x8f) + op("r"),
+    "broken-after-answer": post("/broken?answer=1", "abcdef") + op("s"),
+    "broken-body": chunked("/broken?n=5", "abc", "def") + op("s"),
+    "continue": b"POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+    + op("s") + b"abc" + op("s"),
+    "drip": post("/echo", "hello") + chunked("/body", "a", "bc") + op("d"),
+    "early": post("/early", "a" * 20)[:-10] + op("s") + b"b" * 10 + get("/whole"),
+    "echo-back-pressure": op("w", 0x48) + post("/echo", "e" * 90) + op("x", 120) + ALL,
+    "fields-large": get("/fields?n=18") + op("s"),
+    "four-clients": b"".join(op("c", n) + get("/suspend?n=%d" % n) for n in range(4))
+    + op("a", 0x10) + op("c", 1) + get("/wake") + op("a", 0) + op("t", 0x28),
+    "half-close-in-body": post("/echo", "abcdefgh")[:-4] + op("h"),
+    "half-close-while-suspended": get("/suspend") + get("/whole") + op("h") + op("a", 0),
+    "idle": get("/whole") + op("s") + MINUTES_4,
+    "later": get("/later?ms=900") + get("/ticks?n=90&ms=40") + op("s") + SECONDS_8,
+    "old-stream": get("/stream?n=99", "1.0", "Connection: keep-alive\r\n") + op("s"),
+    "pause": chunked("/pause?ms=9", "abc", "def", "g") + op("s") + op("t", 0x15),
+    "pipeline-80": get("/whole?n=0") + op("x", 80),
+    "quit-in-the-middle": op("w", 3) + get("/stream?n=9000&borrow=1") + op("s") + op("q"),
+    "reset-while-pending": get("/later") + op("s") + op("r") + SECONDS_8,
+    "resume-for-the-gone": get("/suspend") + op("n") + op("a", 0) + op("a", 1),
+    "slow-body": post("/body", "abc")[:-1] + op("s") + SECONDS_8,
+    "slow-head": b"GET / HT" + op("s") + SECONDS_8 + MINUTES_4,
+    "stall": op("w", 0x88) + get("/big-file") + op("s") + MINUTES_4,
+    "stop": get("/later") + op("c", 1) + get("/whole") + op("S") + op("t", 0x88),
+    "too-much": b"".join([post("/body", "z" * 90), op("x", 60)])
+    + b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n",
+    "unread": post("/unread", "x" * 60) + get("/twice") + op("s"),
+}
+
+
+def replace_all(target, files):
+    folder = HERE / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        if not old.name.startswith("found-"):
+            old.unlink()
+    for name, octets in files.items():
+        (folder / name).write_bytes(octets)
+    print(f"{folder.relative_to(HERE.parent.parent)}: {len(files)} seeds")
+
+
+def main():
+    conn = {f"script-{name}": octets for name, octets in SCRIPTS.items()}
+    for name, segments, half_closes in cases(CASES_OF_A_FILE["fuzz_conn"]):
+        conn[f"case-{name}"] = op("s").join(segments) + (op("h") if half_closes else b"")
+    replace_all("fuzz_conn", conn)
+
+    # How many lengths of pieces, the lengths, and the octets (fuzz_split.c).
+    split = {f"case-{name}": b"\x02\x03\x11" + b"".join(segments)
+             for name, segments, _ in cases(CASES_OF_A_FILE["fuzz_split"])}
+    for name in ("answer-in-every-way", "broken-body", "early", "pause", "body-asked-late"):
+        split[f"script-{name}"] = b"\x01\x07" + re.sub(rb"\xff[atx].|\xff.", b"", SCRIPTS[name],
+                                                       flags=re.DOTALL)
+    replace_all("fuzz_split", split)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,511 @@
+/*
+ * The handlers of app.h. Each is the shortest program that uses one thing of rivulet.h; what the
+ * library calls, and when, is checked by their jobs.
+ */
+#include "fuzz/support/app.h"
+
+#include "fuzz/support/conversation.h"
+#include "fuzz/support/jobs.h"
+#include "fuzz/support/require.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TARGET_MAX = 256, CONTENT_MAX = 70000, FILE_BYTES = 50, BIG_FILE_BYTES = 100000 };
+
+const struct rv_h1_limits fuzz_app_limits = {
+    .target_bytes_max = TARGET_MAX, .head_bytes_max = 2048, .head_fields_max = 16};
+
+/* ---- what every handler needs ------------------------------------------------------------------ */
+
+/* A number of the query. */
+static uint64_t number(rv_talk *talk, const char *name, int64_t otherwise, int64_t most)
+{
+    int64_t value = otherwise;
+    rv_param_int(talk, name, 0, most, &value);
+    return (uint64_t)value;
+}
+
+static int status_of(rv_talk *talk)
+{
+    int status = (int)number(talk, "status", 200, 999);
+    return status < 200 ? 200 : status;
+}
+
+static void set_number(rv_talk *talk, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    REQUIRE(rv_set_header(talk, name, text) == RV_OK);
+}
+
+/* See conversation.h. `length` matters for a pattern only. */
+static void label(rv_talk *talk, const char *content, uint64_t length)
+{
+    char text[TARGET_MAX + 1];
+    rv_bytes target = rv_target(talk);
+    REQUIRE(target.len > 0 && target.len <= TARGET_MAX);
+    memcpy(text, target.ptr, target.len);
+    text[target.len] = '\0';
+    REQUIRE(rv_set_header(talk, "X-Target", text) == RV_OK);
+    REQUIRE(rv_set_header(talk, "X-Content", content) == RV_OK);
+    set_number(talk, "X-Length", length);
+    if (number(talk, "close", 0, 1) == 1)
+        REQUIRE(rv_set_header(talk, "Connection", "close") == RV_OK);
+}
+
+/* ---- whole answers ----------------------------------------------------------------------------- */
+
+static int whole(rv_talk *talk, struct fuzz_job *job)
+{
+    size_t length = number(talk, "n", 10, CONTENT_MAX);
+    label(talk, "pattern", length);
+    return fuzz_job_answered(
+        job, rv_reply(talk, status_of(talk), "text/plain", (rv_bytes){fuzz_pattern, length}));
+}
+
+static int borrowed(rv_talk *talk, struct fuzz_job *job)
+{
+    size_t length = number(talk, "n", 20000, CONTENT_MAX);
+    rv_bytes lent = fuzz_lend((rv_bytes){fuzz_pattern, length});
+    label(talk, "pattern", length);
+    return fuzz_job_answered(job, rv_reply_borrowed(talk, status_of(talk), "text/plain", lent,
+                                                    fuzz_release, (void *)lent.ptr));
+}
+
+static int twice(rv_talk *talk, struct fuzz_job *job)
+{
+    int result = whole(talk, job);
+    REQUIRE(rv_text(talk, 200, "again") == RV_ESTATE);
+    REQUIRE(rv_begin(talk, 200) == RV_ESTATE);
+    REQUIRE(rv_set_header(talk, "X-Late", "1") == RV_ESTATE);
+    return result;
+}
+
+static int nothing(rv_talk *talk, struct fuzz_job *job)
+{
+    (void)talk, (void)job;
+    return RV_OK;
+}
+
+static int fields(rv_talk *talk, struct fuzz_job *job)
+{
+    char value[2001];
+    memset(value, 'v', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    for (uint64_t i = number(talk, "n", 3, 20); i > 0; i--)
+        REQUIRE(rv_add_header(talk, "X-Large", value) == RV_OK);
+    REQUIRE(rv_set_header(talk, "X-Bad", "a\r\nb") == RV_EINVAL);
+    return whole(talk, job);
+}
+
+static int redirect(rv_talk *talk, struct fuzz_job *job)
+{
+    char to[TARGET_MAX + 1] = "/";
+    rv_bytes wanted = rv_param(talk, "to");
+    if (wanted.len > 0)
+        memcpy(to, wanted.ptr, wanted.len), to[wanted.len] = '\0';
+    label(talk, "any", 0);
+    int result = rv_redirect(talk, 302, to);
+    if (result == RV_EINVAL) /* an octet that no field may hold */
+        result = rv_redirect(talk, 302, "/");
+    return fuzz_job_answered(job, result);
+}
+
+static int problem(rv_talk *talk, struct fuzz_job *job)
+{
+    label(talk, "any", 0);
+    return fuzz_job_answered(job, rv_problem(talk, status_of(talk), "by design"));
+}
+
+/* ---- what was asked ---------------------------------------------------------------------------- */
+
+/* Reads every octet, so that a sanitizer sees one that is not there. */
+static void look_at(rv_bytes octets)
+{
+    static volatile char seen;
+    for (size_t i = 0; i < octets.len; i++)
+        seen = octets.ptr[i];
+    (void)seen;
+}
+
+static int param(rv_talk *talk, struct fuzz_job *job)
+{
+    look_at(rv_param(talk, "name"));
+    look_at(rv_path(talk));
+    look_at(rv_query(talk));
+    look_at(rv_host(talk));
+    look_at(rv_method(talk));
+    label(talk, "any", 0);
+    return fuzz_job_answered(job, rv_reply(talk, 200, "text/plain", rv_param(talk, "rest")));
+}
+
+static int cookies(rv_talk *talk, struct fuzz_job *job)
+{
+    rv_bytes name, value;
+    for (size_t i = 0; rv_cookie_at(talk, i, &name, &value); i++)
+        look_at(name), look_at(value);
+    for (size_t i = 0; rv_header_at(talk, i, &name, &value); i++)
+        look_at(name), look_at(value);
+    look_at(rv_peer(talk));
+    label(talk, "any", 0);
+    REQUIRE(rv_set_cookie(talk, "a", "b", NULL) == RV_OK);
+    return fuzz_job_answered(job, rv_reply(talk, 200, "text/plain", rv_cookie(talk, "a")));
+}
+
+/* ---- files ------------------------------------------------------------------------------------- */
+
+static char file_path[64], big_file_path[64];
+
+/* A file without a place in the file system; its time is fixed, and with it the validators. */
+static void make_file(char path[64], size_t length)
+{
+    struct timespec times[2] = {{1234567890, 0}, {1234567890, 0}};
+    int file = memfd_create("rivulet", MFD_CLOEXEC);
+    REQUIRE(file >= 0);
+    REQUIRE(write(file, fuzz_pattern, length) == (ssize_t)length);
+    REQUIRE(futimens(file, times) == 0);
+    snprintf(path, 64, "/proc/self/fd/%d", file);
+}
+
+static int file_of(rv_talk *talk, struct fuzz_job *job, const char *path, uint64_t length)
+{
+    bool partial = rv_header(talk, "Range").ptr != NULL ||
+                   rv_header(talk, "If-Match").ptr != NULL ||
+                   rv_header(talk, "If-Unmodified-Since").ptr != NULL;
+    label(talk, partial ? "any" : "pattern", length);
+    return fuzz_job_answered(job, rv_file(talk, path, NULL));
+}
+
+static int file(rv_talk *talk, struct fuzz_job *job)
+{
+    return file_of(talk, job, file_path, FILE_BYTES);
+}
+
+static int big_file(rv_talk *talk, struct fuzz_job *job)
+{
+    return file_of(talk, job, big_file_path, BIG_FILE_BYTES);
+}
+
+static int no_file(rv_talk *talk, struct fuzz_job *job)
+{
+    return file_of(talk, job, "/proc/self/fd/no", 0);
+}
+
+/* ---- bodies out, streamed ---------------------------------------------------------------------- */
+
+static int write_on(rv_talk *talk, struct fuzz_job *job);
+
+static int write_piece(rv_talk *talk, struct fuzz_job *job)
+{
+    uint64_t left = job->total - job->at;
+    rv_bytes piece = {fuzz_pattern + job->at, left < job->step ? left : job->step};
+    job->at += piece.len;
+    if (!job->borrows)
+        return rv_write(talk, piece);
+    piece = fuzz_lend(piece);
+    return rv_write_borrowed(talk, piece, fuzz_release, (void *)piece.ptr);
+}
+
+static int write_on(rv_talk *talk, struct fuzz_job *job)
+{
+    while (job->at < job->total) {
+        int result = write_piece(talk, job);
+        if (result < 0)
+            return result;
+        if (job->fail_at > 0 && job->at >= job->fail_at)
+            return RV_EIO;
+        if (result == RV_FULL && job->at < job->total)
+            return fuzz_job_drain(talk, job, write_on);
+    }
+    return fuzz_job_answered(job, rv_end(talk));
+}
+
+static int begin_stream(rv_talk *talk, struct fuzz_job *job)
+{
+    job->total = number(talk, "n", 30, CONTENT_MAX);
+    job->step = number(talk, "k", 10, CONTENT_MAX);
+    if (job->step < job->total / 64 + 1)
+        job->step = job->total / 64 + 1;
+    label(talk, "pattern", job->total);
+    return rv_begin(talk, status_of(talk));
+}
+
+static int stream(rv_talk *talk, struct fuzz_job *job)
+{
+    uint64_t length = number(talk, "length", 0, 200);
+    job->fail_at = number(talk, "fail", 0, CONTENT_MAX);
+    job->borrows = number(talk, "borrow", 0, 1) == 1;
+    if (number(talk, "trailer", 0, 1) == 1)
+        REQUIRE(rv_set_trailer(talk, "X-Check", "done") == RV_OK);
+    int result = begin_stream(talk, job);
+    if (length > 0) {
+        uint64_t promised = job->total + length < 100 ? 0 : job->total + length - 100;
+        set_number(talk, "Content-Length", promised);
+        set_number(talk, "X-Length", promised);
+    }
+    return result < 0 ? result : write_on(talk, job);
+}
+
+static int tick(rv_talk *talk, struct fuzz_job *job)
+{
+    int result = job->at < job->total ? write_piece(talk, job) : RV_OK;
+    if (result < 0)
+        return result;
+    if (job->at < job->total)
+        return fuzz_job_after(talk, job, job->delay_ms, tick);
+    return fuzz_job_answered(job, rv_end(talk));
+}
+
+static int ticks(rv_talk *talk, struct fuzz_job *job)
+{
+    job->delay_ms = number(talk, "ms", 5, 100);
+    int result = begin_stream(talk, job);
+    return result < 0 ? result : tick(talk, job);
+}
+
+/* The library ends what was begun. */
+static int begin_only(rv_talk *talk, struct fuzz_job *job)
+{
+    label(talk, "pattern", 0);
+    return fuzz_job_answered(job, rv_begin(talk, 200));
+}
+
+static int begin_and_fail(rv_talk *talk, struct fuzz_job *job)
+{
+    int result = begin_stream(talk, job);
+    return result < 0 ? result : RV_EBUSY;
+}
+
+/* ---- bodies in --------------------------------------------------------------------------------- */
+
+static int body(rv_talk *talk, struct fuzz_job *job)
+{
+    label(talk, "echo", 0);
+    return fuzz_job_answered(job, rv_reply(talk, 200, "text/plain", rv_body(talk)));
+}
+
+static int trailer(rv_talk *talk, struct fuzz_job *job)
+{
+    look_at(rv_body(talk));
+    label(talk, "any", 0);
+    return fuzz_job_answered(job, rv_reply(talk, 200, "text/plain", rv_trailer(talk, "X-T")));
+}
+
+static int resume_body(rv_talk *talk, struct fuzz_job *job)
+{
+    (void)job;
+    rv_error error = rv_body_resume(talk);
+    return error != 0 ? error : RV_PENDING;
+}
+
+static int echo_piece(rv_talk *talk, struct fuzz_job *job, rv_bytes octets, bool last)
+{
+    if (!job->is_begun) {
+        job->is_begun = true;
+        label(talk, "echo", 0);
+        if (rv_content_length(talk) >= 0)
+            set_number(talk, "Content-Length", (uint64_t)rv_content_length(talk));
+        REQUIRE(rv_begin(talk, 200) == RV_OK);
+    }
+    int result = octets.len > 0 ? rv_write(talk, octets) : RV_OK;
+    if (result < 0)
+        return result;
+    if (last)
+        return fuzz_job_answered(job, rv_end(talk));
+    if (result == RV_FULL)
+        fuzz_job_drain(talk, job, resume_body);
+    return result;
+}
+
+static int echo(rv_talk *talk, struct fuzz_job *job)
+{
+    return fuzz_job_body(talk, job, echo_piece);
+}
+
+static int pause_piece(rv_talk *talk, struct fuzz_job *job, rv_bytes octets, bool last)
+{
+    look_at(octets);
+    if (last)
+        return whole(talk, job);
+    fuzz_job_after(talk, job, number(talk, "ms", 1, 20), resume_body);
+    return RV_FULL;
+}
+
+static int pause_body(rv_talk *talk, struct fuzz_job *job)
+{
+    return fuzz_job_body(talk, job, pause_piece);
+}
+
+static int early_piece(rv_talk *talk, struct fuzz_job *job, rv_bytes octets, bool last)
+{
+    (void)last;
+    look_at(octets);
+    return whole(talk, job);
+}
+
+static int early(rv_talk *talk, struct fuzz_job *job)
+{
+    return fuzz_job_body(talk, job, early_piece);
+}
+
+static int broken_piece(rv_talk *talk, struct fuzz_job *job, rv_bytes octets, bool last)
+{
+    job->at += octets.len;
+    if (!last && job->at < job->fail_at)
+        return RV_OK;
+    if (number(talk, "answer", 0, 1) == 1) {
+        int result = whole(talk, job);
+        if (result < 0)
+            return result;
+    }
+    return RV_EPROTO;
+}
+
+static int broken(rv_talk *talk, struct fuzz_job *job)
+{
+    job->fail_at = number(talk, "n", 3, CONTENT_MAX);
+    return fuzz_job_body(talk, job, broken_piece);
+}
+
+/* ---- later ------------------------------------------------------------------------------------- */
+
+static int later(rv_talk *talk, struct fuzz_job *job)
+{
+    return fuzz_job_after(talk, job, number(talk, "ms", 10, 1000), whole);
+}
+
+static int answer(rv_talk *talk, struct fuzz_job *job, unsigned way)
+{
+    switch (way % 8) {
+    case 0:
+        return whole(talk, job);
+    case 1:
+        return borrowed(talk, job);
+    case 2:
+        return stream(talk, job);
+    case 3:
+        return RV_EIO;
+    case 4:
+        return fuzz_job_suspend(talk, job);
+    case 5:
+        return later(talk, job);
+    case 6:
+        if (rv_method(talk).len > 0 && rv_equals(rv_path(talk), "/suspend-body") &&
+            job->on_piece == NULL)
+            return echo(talk, job);
+        return ticks(talk, job);
+    default:
+        break;
+    }
+    int result = whole(talk, job);
+    fuzz_job_answer_again(rv_server_of(talk), job);
+    return result;
+}
+
+static int wake(rv_talk *talk, struct fuzz_job *job)
+{
+    fuzz_jobs_answer(rv_server_of(talk), 0, answer, (unsigned)number(talk, "way", 0, 7));
+    return whole(talk, job);
+}
+
+/* ---- the table --------------------------------------------------------------------------------- */
+
+static const rv_route_options streamed = {.body = RV_BODY_STREAMED};
+static const rv_route_options sized = {.length_required = true};
+
+static struct {
+    const char *pattern;
+    struct fuzz_route_ctx ctx;
+    const rv_route_options *options;
+} routes[] = {
+    {"GET /whole", {whole}, NULL},
+    {"* /borrowed", {borrowed}, NULL},
+    {"GET /twice", {twice}, NULL},
+    {"GET /nothing", {nothing}, NULL},
+    {"GET /fields", {fields}, NULL},
+    {"GET /redirect", {redirect}, NULL},
+    {"* /problem", {problem}, NULL},
+    {"* /param/{name}/{rest...}", {param}, NULL},
+    {"GET /cookies", {cookies}, NULL},
+    {"GET /file", {file}, NULL},
+    {"GET /big-file", {big_file}, NULL},
+    {"GET /no-file", {no_file}, NULL},
+    {"* /stream", {stream}, NULL},
+    {"GET /ticks", {ticks}, NULL},
+    {"GET /begin", {begin_only}, NULL},
+    {"GET /begin-fail", {begin_and_fail}, NULL},
+    {"* /body", {body}, NULL},
+    {"* /sized", {body}, &sized},
+    {"* /trailer", {trailer}, NULL},
+    {"* /echo", {echo}, &streamed},
+    {"* /unread", {whole}, &streamed},
+    {"* /pause", {pause_body}, &streamed},
+    {"* /early", {early}, &streamed},
+    {"* /broken", {broken}, &streamed},
+    {"* /later", {later}, NULL},
+    {"* /suspend", {fuzz_job_suspend}, NULL},
+    {"* /suspend-body", {fuzz_job_suspend}, &streamed},
+    {"* /wake", {wake}, NULL},
+};
+
+rv_server *fuzz_app_server(void)
+{
+    static const rv_server_options options = {
+        .workers = 1,
+        .pool_threads = 1, /* idle: no route uses it */
+        .limits = {.target_bytes_max = TARGET_MAX,
+                   .head_bytes_max = 2048,
+                   .head_fields_max = 16,
+                   .body_bytes_max = 4096,
+                   .output_high_bytes = 8192,
+                   .output_low_bytes = 2048,
+                   .requests_per_connection_max = 100,
+                   .connections_max = 3},
+    };
+    if (file_path[0] == '\0') {
+        fuzz_pattern_make();
+        make_file(file_path, FILE_BYTES);
+        make_file(big_file_path, BIG_FILE_BYTES);
+    }
+    rv_server *server = rv_server_new(&options);
+    REQUIRE(server != NULL);
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        REQUIRE(rv_route_with(rv_default_app(server), routes[i].pattern, fuzz_job_run,
+                              &routes[i].ctx, routes[i].options) == RV_OK);
+    return server;
+}
+
+void fuzz_app_begin(void)
+{
+    fuzz_jobs_begin();
+}
+
+size_t fuzz_app_suspended(void)
+{
+    return fuzz_jobs_suspended();
+}
+
+bool fuzz_app_is_suspended(rv_handle handle)
+{
+    return fuzz_jobs_has_suspended(handle);
+}
+
+void fuzz_app_answer(rv_server *server, size_t which, unsigned way)
+{
+    fuzz_jobs_answer(server, which, answer, way);
+}
+
+bool fuzz_app_has_failed(void)
+{
+    return fuzz_jobs_have_failed();
+}
+
+void fuzz_app_end(void)
+{
+    fuzz_jobs_end();
+}

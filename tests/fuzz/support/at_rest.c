@@ -1,0 +1,112 @@
+/*
+ * Looks into a server at rest (at_rest.h). The rules are those of conn.h, talk.h, stream.h and timer.h.
+ */
+#include "fuzz/support/at_rest.h"
+
+#include "fuzz/support/require.h"
+#include "server/talk.h"
+
+static const struct rv_worker *worker_of(const rv_server *server)
+{
+    return server->workers[0];
+}
+
+static void require_counters(const rv_server *server)
+{
+    rv_counter_values values;
+    rv_counters(server, &values);
+    const struct rv_worker *worker = worker_of(server);
+    REQUIRE(values.connections_accepted == values.connections_closed + values.connections_open);
+    REQUIRE(values.connections_open == worker->conn_count);
+    REQUIRE(values.octets_received == worker->loop.octets_received);
+    REQUIRE(values.octets_sent == worker->loop.octets_sent);
+}
+
+static void require_quiet_loop(const struct rv_loop *loop)
+{
+    REQUIRE(rv_wheel_validate(&loop->wheel));
+    REQUIRE(rv_wheel_wait_ms(&loop->wheel) > 0);
+    REQUIRE(loop->again == NULL && loop->dead == NULL && loop->page_owner == NULL);
+}
+
+static void require_talk(const struct rv_conn *conn, bool (*waits_outside)(rv_handle handle))
+{
+    struct rv_talk *talk = conn->talk;
+    REQUIRE(talk->conn == conn && talk->in_use && !talk->running);
+    REQUIRE(!talk->cut);
+    REQUIRE((conn->phase == RV_CONN_DRAIN) == talk->wire_ended);
+    if (conn->phase == RV_CONN_DRAIN) {
+        REQUIRE(talk->body_phase != RV_BODY_NONE && talk->on_gone == NULL);
+        return;
+    }
+    REQUIRE(talk->kept);
+    bool reads = talk->body_phase == RV_BODY_READING;
+    REQUIRE(reads || talk->timer_then != NULL || talk->drained != NULL ||
+            waits_outside(rv_suspend(talk)));
+    REQUIRE(talk->timer_then == NULL || rv_timer_is_set(&talk->timer));
+}
+
+/* A deadline ends every wait for the client. */
+static void require_deadline(const struct rv_conn *conn)
+{
+    bool waits_for_octets = conn->phase == RV_CONN_HEAD || conn->phase == RV_CONN_DRAIN ||
+                            (conn->talk != NULL && conn->talk->body_phase == RV_BODY_READING);
+    bool waits_for_room = conn->stream.output != NULL;
+    REQUIRE(!waits_for_room || conn->progress_ms != 0);
+    if (waits_for_octets || waits_for_room || conn->phase == RV_CONN_LINGER)
+        REQUIRE(rv_timer_is_set(&conn->stream.timer));
+}
+
+static void require_conn(const struct rv_conn *conn, bool (*waits_outside)(rv_handle handle))
+{
+    const struct rv_stream *stream = &conn->stream;
+    REQUIRE(!stream->closed && !stream->broken && !stream->in_again);
+    REQUIRE(stream->output == NULL || stream->blocked);
+    REQUIRE((conn->phase == RV_CONN_EXCHANGE || conn->phase == RV_CONN_DRAIN) ==
+            (conn->talk != NULL));
+    if (conn->talk != NULL)
+        require_talk(conn, waits_outside);
+    if (conn->phase == RV_CONN_LINGER)
+        REQUIRE(conn->input == NULL);
+    REQUIRE(!stream->paused || conn->input != NULL);
+    REQUIRE(conn->input == NULL || conn->input->len > 0);
+    require_deadline(conn);
+}
+
+void fuzz_require_at_rest(const rv_server *server, bool (*waits_outside)(rv_handle handle))
+{
+    const struct rv_worker *worker = worker_of(server);
+    size_t conns = 0, with_talk = 0, talks = 0, timers = 0;
+    require_counters(server);
+    require_quiet_loop(&worker->loop);
+    for (const struct rv_conn *conn = worker->conns; conn != NULL; conn = conn->next) {
+        REQUIRE(conn->next == NULL || conn->next->previous == conn);
+        require_conn(conn, waits_outside);
+        conns++;
+        with_talk += conn->talk != NULL;
+        timers += rv_timer_is_set(&conn->stream.timer);
+    }
+    for (uint32_t i = 0; i < worker->talk_count; i++) {
+        talks += worker->talks[i]->in_use;
+        timers += rv_timer_is_set(&worker->talks[i]->timer);
+        REQUIRE(worker->talks[i]->in_use || !rv_timer_is_set(&worker->talks[i]->timer));
+    }
+    timers += rv_timer_is_set(&worker->accept_timer) + rv_timer_is_set(&worker->grace_timer);
+    REQUIRE(conns == worker->conn_count && conns == worker->conn_slab.taken);
+    REQUIRE(with_talk == talks);
+    REQUIRE(timers == worker->loop.wheel.count);
+}
+
+static bool nobody(rv_handle handle)
+{
+    (void)handle;
+    return false;
+}
+
+void fuzz_require_empty(const rv_server *server)
+{
+    const struct rv_worker *worker = worker_of(server);
+    fuzz_require_at_rest(server, nobody);
+    REQUIRE(worker->conn_count == 0 && worker->conns == NULL);
+    REQUIRE(worker->loop.segments.taken == 0);
+}
