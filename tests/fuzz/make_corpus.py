@@ -104,7 +104,7 @@ SCRIPTS = {
     "idle": get("/whole") + op("s") + MINUTES_4,
     "later": get("/later?ms=900") + get("/ticks?n=90&ms=40") + op("s") + SECONDS_8,
     "old-stream": get("/stream?n=99", "1.0", "Connection: keep-alive\r\n") + op("s"),
-    "pause": chunked("/pause?ms=9", "abc", "def", "g") + op("s") + op("t", 0x15),
+    "pause": chunked("/pause", "abc", "def", "g") + op("s") + op("t", 0x15),
     "pipeline-80": get("/whole?n=0") + op("x", 80),
     "quit-in-the-middle": op("w", 3) + get("/stream?n=9000&borrow=1") + op("s") + op("q"),
     "reset-while-pending": get("/later") + op("s") + op("r") + SECONDS_8,

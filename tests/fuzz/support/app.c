@@ -332,7 +332,7 @@ static int pause_piece(rv_talk *talk, struct fuzz_job *job, rv_bytes octets, boo
     look_at(octets);
     if (last)
         return whole(talk, job);
-    fuzz_job_after(talk, job, number(talk, "ms", 1, 20), resume_body);
+    fuzz_job_after(talk, job, 1, resume_body);
     return RV_FULL;
 }
 

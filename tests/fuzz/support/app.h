@@ -13,7 +13,7 @@
  *    /file /big-file /no-file                /echo        echoes a streamed body as it comes
  *    /stream ?n= ?k= a piece ?status=        /unread      answers and leaves the body
  *        ?length= promises n + length - 100  /early       answers at the first piece
- *        ?fail= after so many ?borrow=1      /pause ?ms=  takes each piece after a while
+ *        ?fail= after so many ?borrow=1      /pause       takes each piece after a millisecond
  *        ?trailer=1                          /broken ?n=  fails after n octets of the body;
  *    /ticks ?n= ?k= ?ms=                                  ?answer=1: answers first
  *    /later ?ms=                             /suspend     until fuzz_app_answer; /suspend-body the

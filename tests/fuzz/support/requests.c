@@ -1,6 +1,6 @@
 /*
- * Reads requests (requests.h). A head or a trailer section is only looked at again when a line has
- * ended since, or nothing more can be sent: octet by octet stays affordable.
+ * Reads requests (requests.h), as far as they go: a head or a trailer section is looked at again with
+ * every octet, so that a fault is known as soon as the server can know it.
  */
 #include "fuzz/support/requests.h"
 
@@ -12,7 +12,7 @@ void fuzz_requests_begin(struct fuzz_requests *requests, const struct rv_h1_limi
     requests->limits = *limits;
     requests->phase = FUZZ_IN_HEAD;
     requests->expects_continue = false;
-    requests->length = requests->at = requests->searched = 0;
+    requests->length = requests->at = 0;
     requests->bodies_length = requests->count = 0;
 }
 
@@ -26,21 +26,10 @@ static struct fuzz_request *newest(struct fuzz_requests *requests)
     return &requests->all[requests->count - 1];
 }
 
-/* What cannot be read yet must end a line before it can. */
-static bool may_have_grown(struct fuzz_requests *requests)
-{
-    const char *searched = requests->sent + requests->searched;
-    if (memchr(searched, '\n', requests->length - requests->searched) == NULL)
-        return false;
-    requests->searched = requests->length;
-    return true;
-}
-
 static void body_ends(struct fuzz_requests *requests)
 {
     newest(requests)->is_whole = true;
     requests->phase = FUZZ_IN_HEAD;
-    requests->searched = requests->at;
 }
 
 static void add_to_body(struct fuzz_requests *requests, rv_bytes octets)
@@ -57,8 +46,6 @@ static bool read_head(struct fuzz_requests *requests)
     struct rv_h1_head head = {.fields = fields};
     const char *reason = NULL;
     rv_bytes rest = rest_of(requests);
-    if (!may_have_grown(requests))
-        return false;
     int result = rv_h1_parse_head(rest.ptr, rest.len, &requests->limits, &head, &reason);
     if (result == RV_H1_INCOMPLETE)
         return false;
@@ -73,11 +60,12 @@ static bool read_head(struct fuzz_requests *requests)
         .keep_alive = head.keep_alive,
         .expects_continue = head.expect_continue,
         .minor = head.minor,
+        .content_length = head.has_content_length ? head.content_length : 0,
         .body = rv_slice(requests->bodies + requests->bodies_length, 0),
     };
     requests->expects_continue = requests->expects_continue || head.expect_continue;
     requests->at += head.length;
-    requests->left = head.has_content_length ? head.content_length : 0;
+    requests->left = newest(requests)->content_length;
     requests->phase = head.chunked ? FUZZ_IN_CHUNKS : FUZZ_IN_LENGTH;
     rv_chunked_init(&requests->chunked);
     return true;
@@ -108,7 +96,6 @@ static bool read_chunks(struct fuzz_requests *requests)
         return true;
     case RV_CHUNKED_LAST:
         requests->phase = FUZZ_IN_TRAILERS;
-        requests->searched = requests->at;
         return true;
     case RV_CHUNKED_ERROR:
         requests->phase = FUZZ_LOST;
@@ -125,8 +112,6 @@ static bool read_trailers(struct fuzz_requests *requests)
     struct rv_h1_head section = {.fields = fields};
     const char *reason = NULL;
     rv_bytes rest = rest_of(requests);
-    if (!may_have_grown(requests))
-        return false;
     int result = rv_h1_parse_trailers(rest.ptr, rest.len, &requests->limits, &section, &reason);
     if (result == RV_H1_INCOMPLETE)
         return false;

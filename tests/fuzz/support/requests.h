@@ -24,8 +24,9 @@ struct fuzz_request {
     bool keep_alive;
     bool expects_continue;
     uint8_t minor;
-    bool is_whole; /* the body has been sent to its end */
-    rv_bytes body; /* what has been sent of it, without framing */
+    uint64_t content_length; /* 0 when it has none */
+    bool is_whole;           /* the body has been sent to its end */
+    rv_bytes body;           /* what has been sent of it, without framing */
 };
 
 enum fuzz_requests_phase {
@@ -42,9 +43,8 @@ struct fuzz_requests {
     bool expects_continue; /* one of them does */
     uint64_t left;         /* of a Content-Length */
     struct rv_chunked chunked;
-    size_t length;   /* octets in `sent` ... */
-    size_t at;       /* ... those that have been read ... */
-    size_t searched; /* ... and those that hold no new line end */
+    size_t length; /* octets in `sent` ... */
+    size_t at;     /* ... and those that have been read */
     size_t bodies_length;
     size_t count;
     struct fuzz_request all[FUZZ_REQUESTS_MAX];
