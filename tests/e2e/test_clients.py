@@ -25,7 +25,7 @@ def curl(*arguments):
     return run("curl", "--silent", "--show-error", "--noproxy", "*", *arguments)
 
 
-# ---- curl -----------------------------------------------------------------------------------------
+# ---- curl ----------------------------------------------------------------------------------------
 
 @needs("curl")
 def test_curl_does_not_wait_for_its_100(demo, tmp_path):
@@ -75,7 +75,7 @@ def test_curl_options(demo):
     assert text.startswith("HTTP/1.1 204 ") and re.search(r"Allow: .*GET", text)
 
 
-# ---- load -----------------------------------------------------------------------------------------
+# ---- load ----------------------------------------------------------------------------------------
 
 def ab(*arguments):
     return run("ab", "-q", *arguments)
@@ -110,7 +110,8 @@ def test_ab_ends_with_one_connection(demo):
 def test_ab_posts(demo, tmp_path):
     path = tmp_path / "body"
     path.write_bytes(b"x" * 5000)
-    text = ab("-k", "-n", "1000", "-c", "20", "-p", str(path), "-T", "text/plain", demo.url("/echo"))
+    text = ab("-k", "-n", "1000", "-c", "20", "-p", str(path), "-T", "text/plain",
+              demo.url("/echo"))
     assert label(text, "Complete requests") == 1000
     assert label(text, "Failed requests") == 0
 
@@ -172,7 +173,7 @@ def test_h2load_has_no_failures(demo, path, bodies):
 
 @needs("slowhttptest")
 @pytest.mark.slow
-@pytest.mark.parametrize("attack", [["-H"], ["-B"], ["-X", "-w", "1", "-y", "1", "-n", "5", "-z", "1"]],
+@pytest.mark.parametrize("attack", [["-H"], ["-B"], "-X -w 1 -y 1 -n 5 -z 1".split()],
                          ids=["slow heads", "slow bodies", "slow reading"])
 def test_slowhttptest_does_not_shut_others_out(demo, attack):
     url = demo.url("/echo" if attack == ["-B"] else "/sizer?size=1000000")

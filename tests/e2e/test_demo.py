@@ -27,7 +27,7 @@ def curl(*arguments, timeout_s=120):
                           capture_output=True, timeout=timeout_s, check=True).stdout
 
 
-# ---- pages ----------------------------------------------------------------------------------------
+# ---- pages ---------------------------------------------------------------------------------------
 
 def test_ok(demo):
     answer = ask_once(demo.port, get("/ok"))
@@ -146,7 +146,7 @@ def test_what_is_not_allowed_is_405(demo):
     assert answer.status == 405 and "GET" in answer.fields.get("Allow")
 
 
-# ---- echo -----------------------------------------------------------------------------------------
+# ---- echo ----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "FOO"])
 def test_echo_takes_any_method(demo, method):
@@ -192,7 +192,7 @@ def test_echo_answers_while_the_body_is_still_coming(demo):
         assert client.answer().body == b"x" * 10 + b"y" * 90
 
 
-# ---- the command ----------------------------------------------------------------------------------
+# ---- the command ---------------------------------------------------------------------------------
 
 def test_version():
     result = run("--version")
@@ -214,7 +214,8 @@ def test_help_of_serve_names_every_option():
 
 
 @pytest.mark.parametrize("arguments", [
-    [], ["frobnicate"], ["--frobnicate"], ["serve", "--frobnicate"], ["serve", "--demo", "--listen"],
+    [], ["frobnicate"], ["--frobnicate"], ["serve", "--frobnicate"],
+    ["serve", "--demo", "--listen"],
     ["serve", "--demo", "--workers", "many"], ["serve", "--demo", "--workers", "-1"],
     ["serve", "--demo", "--backlog", "x"], ["serve", "--demo", "--pool", "1.5"],
     ["serve", "--demo", "--workers", "99999999999999999999"], ["serve"]],

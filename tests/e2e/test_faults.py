@@ -1,7 +1,7 @@
 """Clients that misbehave: nobody else is harmed, nothing is left behind, and the server lives on.
 
-A neighbour asks for /ok again and again while the others misbehave. Its waiting is bounded by seconds,
-not milliseconds: the machine has other work too.
+A neighbour asks for /ok again and again while the others misbehave. Its waiting is bounded by
+seconds, not milliseconds: the machine has other work too.
 """
 
 import concurrent.futures
@@ -148,7 +148,7 @@ def test_ten_thousand_connections_that_send_nothing(servers):
         clients = []
         with neighbour(server.port):
             for number in range(10000):
-                # One source address has about 28 000 ports, and another test may just have used many.
+                # One source address has 28 000 ports, and another test may just have used many.
                 clients.append(Client(server.port, source=f"127.0.1.{1 + number % 4}"))
             assert ask_once(server.port, OK).body == b"Ok"
             time.sleep(3)
@@ -159,7 +159,7 @@ def test_ten_thousand_connections_that_send_nothing(servers):
 
 
 def drip(clients, octets, interval_s, seconds):
-    """Each client sends these octets now and then, until the server has ended all; those still open."""
+    """Each client sends these octets now and then; those that the server has not ended in time."""
     started, still_open = time.monotonic(), list(clients)
     while still_open and time.monotonic() - started < seconds:
         for client in list(still_open):
@@ -239,7 +239,7 @@ def test_clients_that_never_read_their_echo_stop_being_read(servers):
     clients = [Client(server.port, receive_buffer=4096, timeout_s=0.5) for _ in range(8)]
     with neighbour(server.port):
         for client in clients:
-            client.send(f"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {10**9}\r\n\r\n".encode())
+            client.send(post("/echo").replace(b"Length: 0", b"Length: 1000000000"))
             sent = 0
             with contextlib.suppress(TimeoutError):
                 while sent < 100 * MIB:
@@ -261,7 +261,7 @@ def test_sigpipe_does_not_kill(servers):
             client.reset()
 
 
-# ---- no descriptors left --------------------------------------------------------------------------
+# ---- no descriptors left -------------------------------------------------------------------------
 
 def connect_without_waiting(port):
     made = socket.socket()
@@ -272,7 +272,7 @@ def connect_without_waiting(port):
 
 
 def test_a_server_without_descriptors_waits_quietly_and_serves_again(servers):
-    """With 64 descriptors and 500 connections it neither spins nor ends (a fault of many servers)."""
+    """With 64 descriptors and 500 connections it neither spins nor ends, as many servers did."""
     def few_descriptors():
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
     server = servers.demo("--workers", "1", preexec_fn=few_descriptors)

@@ -142,7 +142,7 @@ def test_several_at_once(servers, tmp_path):
     assert ask_once(path, OK).body == b"Ok"
 
 
-# ---- descriptors that are passed on ---------------------------------------------------------------
+# ---- descriptors that are passed on --------------------------------------------------------------
 
 def start_with_descriptor(servers, listener, address, environment):
     """Starts the command with the listener as descriptor 3."""
@@ -184,7 +184,7 @@ def test_inherited_without_descriptors_is_an_error():
     assert "LISTEN_FDS" in result.stderr or "inherited" in result.stderr
 
 
-# ---- the accept queue -----------------------------------------------------------------------------
+# ---- the accept queue ----------------------------------------------------------------------------
 
 def printed_backlog(server):
     server.stdout.wait_for(lambda lines: any("backlog" in line for line in lines), 10)

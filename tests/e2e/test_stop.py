@@ -1,4 +1,4 @@
-"""How the command stops: running requests end well, new ones find nobody, a second signal is final."""
+"""How it stops: running requests end well, new ones find nobody, a second signal is final."""
 
 import signal
 import socket

@@ -1,4 +1,4 @@
-"""Handlers on the pool and answers from other threads, under ThreadSanitizer: no data race is reported.
+"""Handlers on the pool and answers from other threads, under ThreadSanitizer: no data races.
 
 The reports are looked for when each server is stopped (support/server.py).
 """

@@ -88,7 +88,8 @@ class Server:
             lambda lines: len(ADDRESS.findall("\n".join(lines))) >= addresses, START_TIMEOUT_S)
         if not started:
             self.kill()
-            raise AssertionError(f"{command} did not start:\n{self.stdout.text}\n{self.stderr.text}")
+            raise AssertionError(
+                f"{command} did not start:\n{self.stdout.text}\n{self.stderr.text}")
 
     @property
     def pid(self):
@@ -117,7 +118,8 @@ class Server:
             status = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"still running {timeout_s} s after it was asked to stop") from None
+            raise AssertionError(
+                f"still running {timeout_s} s after it was asked to stop") from None
         self.stdout.thread.join(5)
         self.stderr.thread.join(5)
         return status

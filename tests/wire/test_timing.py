@@ -1,8 +1,8 @@
-"""Facts of the wire that need time, volume or a second connection: deadlines, stalls, queues, order.
+"""Facts of the wire that need time, volume or a second connection: deadlines, stalls, order.
 
-The limits are short here. A deadline has an exact lower bound, because nothing may be cut early; its
-upper bound is loose, because the machine may be busy. run_timing.c has them exactly, on a clock that
-stands still.
+The limits are short here. A deadline has an exact lower bound, because nothing may be cut early;
+its upper bound is loose, because the machine may be busy. run_timing.c has them exactly, on a clock
+that stands still.
 """
 
 import concurrent.futures
@@ -35,7 +35,7 @@ def end_of(client):
     return time.monotonic() - started, octets
 
 
-# ---- silence between requests ---------------------------------------------------------------------
+# ---- silence between requests --------------------------------------------------------------------
 
 def test_an_idle_connection_is_closed_at_its_time_and_not_before(servers):
     server = servers.wire(idle_timeout_ms=1000)
@@ -94,7 +94,7 @@ def test_a_request_at_the_moment_of_expiry_is_answered_or_finds_a_clean_end(serv
             assert octets == b"" or octets.endswith(b"Hello, world\r\n")
 
 
-# ---- slow heads -----------------------------------------------------------------------------------
+# ---- slow heads ----------------------------------------------------------------------------------
 
 def test_half_a_head_gets_408_at_the_deadline(servers):
     server = servers.wire(head_timeout_ms=800)
@@ -140,7 +140,7 @@ def test_the_head_deadline_begins_anew_with_each_request(servers):
         assert 0.6 <= seconds < 0.7 + LATE_S
 
 
-# ---- slow bodies ----------------------------------------------------------------------------------
+# ---- slow bodies ---------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("path", ["/echo", "/echo-stream"])
 def test_a_body_that_hardly_moves_gets_408_or_the_end(servers, path):
@@ -186,7 +186,7 @@ def test_a_slow_body_does_not_hold_others_up(servers):
         assert time.monotonic() - started < 5
 
 
-# ---- clients that do not read ---------------------------------------------------------------------
+# ---- clients that do not read --------------------------------------------------------------------
 
 def test_a_client_that_reads_nothing_is_cut_after_the_stall_time(servers):
     server = servers.wire(write_stall_ms=1000)
@@ -240,7 +240,7 @@ def test_a_download_that_is_aborted_does_not_harm_the_next(wire):
         assert ended and count > 32 * MIB
 
 
-# ---- refusals while the client is still sending ---------------------------------------------------
+# ---- refusals while the client is still sending --------------------------------------------------
 
 def upload_too_much(port, size):
     """Sends a head and then `size` octets, reading as it goes; what came back, and how it ended."""
@@ -283,7 +283,7 @@ def test_the_linger_of_a_refused_connection_is_bounded(servers):
         assert time.monotonic() - started < 0.8 + LATE_S
 
 
-# ---- many requests --------------------------------------------------------------------------------
+# ---- many requests -------------------------------------------------------------------------------
 
 def ask_in_a_row(server, count, batch):
     """Numbered requests on one connection, `batch` in flight; each must be answered in its turn."""
@@ -363,7 +363,7 @@ def test_requests_behind_a_late_one_are_not_queued_without_end(servers):
         assert resident_bytes(server.pid) - before < 16 * MIB
 
 
-# ---- connections ----------------------------------------------------------------------------------
+# ---- connections ---------------------------------------------------------------------------------
 
 def test_a_full_server_serves_the_next_one_when_a_place_is_free(servers):
     server = servers.wire(workers=1, connections_max=4)
@@ -470,7 +470,7 @@ def test_handlers_that_fail_cost_no_worker(servers):
     assert threads(server.pid) == before
 
 
-# ---- the pool -------------------------------------------------------------------------------------
+# ---- the pool ------------------------------------------------------------------------------------
 
 def test_a_full_pool_answers_503_and_says_when_to_come_again(servers):
     server = servers.wire(workers=1, pool=2, pool_queue_max=3)
@@ -520,7 +520,7 @@ def test_an_answer_from_another_thread_arrives(wire):
     assert ask_once(wire.port, get("/deferred?ms=50")).body == b"deferred\n"
 
 
-# ---- dates and error pages ------------------------------------------------------------------------
+# ---- dates and error pages -----------------------------------------------------------------------
 
 def test_dates_are_never_more_than_a_second_old(wire):
     stop = threading.Event()

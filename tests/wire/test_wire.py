@@ -1,8 +1,8 @@
 """The wire cases over real sockets, against wire_target.
 
-Each case runs twice: as it is given, and cut into random segments (the same ones each time). All run
-at once in threads, because most of their time is waiting for silence; then each is judged in a test
-of its own. README.md beside this file tells the form of the cases.
+Each case runs twice: as it is given, and cut into random segments (the same ones each time). All
+run at once in threads, because most of their time is waiting for silence; then each is judged in a
+test of its own. README.md beside this file tells the form of the cases.
 """
 
 import concurrent.futures
@@ -35,7 +35,7 @@ def load_cases():
 CASES = load_cases()
 
 
-# ---- from a case to octets ------------------------------------------------------------------------
+# ---- from a case to octets -----------------------------------------------------------------------
 
 def part_octets(part):
     if isinstance(part, str):
@@ -72,7 +72,7 @@ def fetch_validators(port):
             "{lmasc}": time.strftime("%a %b %e %H:%M:%S %Y", when)}
 
 
-# ---- running --------------------------------------------------------------------------------------
+# ---- running -------------------------------------------------------------------------------------
 
 def expectations(case):
     def repeat(match):
@@ -145,7 +145,7 @@ def results(wire):
     return {key: future.result() for key, future in collected.items()}
 
 
-# ---- judging --------------------------------------------------------------------------------------
+# ---- judging -------------------------------------------------------------------------------------
 
 def check_also(also, finals):
     number = also.get("response", 0)
