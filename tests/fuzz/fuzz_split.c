@@ -2,7 +2,7 @@
  * The same octets in one segment, octet by octet, and in pieces that the input chooses must get the same
  * responses and meet the same end. The first octet says how many lengths of pieces follow (modulo 8),
  * and with its highest bit whether the client half-closes behind the last piece; then come the lengths,
- * used in turn (0: 256), and then what is sent.
+ * and then what is sent.
  *
  * Only transcripts (conversation.h) are compared: a 100 may be left out when the body is there already,
  * and a streamed echo has its chunks as the body came. What is sent always ends with a line end,
@@ -19,6 +19,7 @@
 
 enum { OCTETS_MAX = 1024 };
 
+/* Lengths of pieces, used in turn; 0: all that is left, also when there are no lengths. */
 struct cuts {
     const uint8_t *lengths;
     size_t count;
@@ -38,24 +39,19 @@ static void take(rv_test *client)
     fuzz_require_at_rest(server, fuzz_app_is_suspended);
 }
 
-static void send_piece(rv_test *client, rv_bytes octets)
+/* How many of the octets the server has taken; it takes none when it has closed. */
+static size_t send_in_pieces(rv_test *client, rv_bytes octets, const struct cuts *cuts)
 {
-    if (octets.len > 0 && rv_test_send(client, octets) == RV_OK)
-        fuzz_conversation_sent(&conversation, octets);
-    take(client);
-}
-
-static void send_in_pieces(rv_test *client, rv_bytes octets, const struct cuts *cuts)
-{
-    for (size_t i = 0; octets.len > 0; i++) {
-        size_t length = cuts->lengths[i % cuts->count];
-        if (length == 0)
-            length = 256;
-        if (length > octets.len)
-            length = octets.len;
-        send_piece(client, rv_slice(octets.ptr, length));
-        octets = rv_slice(octets.ptr + length, octets.len - length);
+    size_t at = 0;
+    for (size_t i = 0; at < octets.len; i++) {
+        size_t length = cuts->count == 0 ? 0 : cuts->lengths[i % cuts->count];
+        if (length == 0 || length > octets.len - at)
+            length = octets.len - at;
+        if (rv_test_send(client, rv_slice(octets.ptr + at, length)) != RV_OK)
+            break;
+        at += length;
     }
+    return at;
 }
 
 /* Is a handler still about to answer? */
@@ -84,7 +80,6 @@ static void finish(rv_test *client, bool half_closes)
     REQUIRE(conversation.is_closed);
 }
 
-/* `cuts` NULL: in one segment. */
 static void run(rv_bytes octets, const struct cuts *cuts, bool half_closes,
                 struct fuzz_transcript *transcript)
 {
@@ -92,10 +87,9 @@ static void run(rv_bytes octets, const struct cuts *cuts, bool half_closes,
     rv_test *client = rv_test_new(server);
     REQUIRE(client != NULL);
     fuzz_conversation_begin(&conversation, &fuzz_app_limits, transcript);
-    if (cuts == NULL)
-        send_piece(client, octets);
-    else
-        send_in_pieces(client, octets, cuts);
+    size_t sent = send_in_pieces(client, octets, cuts);
+    fuzz_conversation_sent(&conversation, rv_slice(octets.ptr, sent));
+    take(client);
     finish(client, half_closes);
     rv_test_free(client);
     fuzz_require_empty(server);
@@ -146,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (server == NULL)
         server = fuzz_app_server();
-    run(rv_slice(octets, length), NULL, half_closes, &whole);
+    run(rv_slice(octets, length), &(struct cuts){NULL, 0}, half_closes, &whole);
     run(rv_slice(octets, length), &(struct cuts){&one, 1}, half_closes, &cut);
     compare();
     if (count > 0) {
