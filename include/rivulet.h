@@ -114,8 +114,10 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
  *  head_fields_max             number of fields; beyond: 431 (head_fields_too_many); at most 4096
  *  body_bytes_max              a whole body, and a streamed one whose route sets a limit;
  *                              beyond: 413 (body_too_large)
- *  head_timeout_ms             from the first octet of a head (or the connect) to its end, overall;
- *                              beyond: 408 (head_timeouts)
+ *  head_timeout_ms             from the first octet of a head to its end, overall, and from the connect
+ *                              to that first octet; beyond: 408 (head_timeouts). While more connections
+ *                              keep coming in, a silent one has until idle_timeout_ms: load generators
+ *                              connect first and send later
  *  body_rate_min               octets per second that a request body must progress at ...
  *  body_grace_ms               ... measured over windows of this length; below: 408 (body_too_slow)
  *  write_stall_ms              longest time without progress of a response; beyond: the connection
@@ -183,9 +185,9 @@ typedef struct rv_server_options {
     uint64_t stop_grace_ms; /* how long running talks may take after a stop; 0: 5000 */
     const char *server_name; /* the Server field; NULL: "rivulet"; "": no such field */
     bool keep_signals;       /* true: rv_server_run leaves SIGTERM and SIGINT alone */
-    /* true: TCP connections are accepted when they are made. By default the kernel holds one back until
-       its first octets are there, for about a second at most (tcp(7), TCP_DEFER_ACCEPT): that spares a
-       wake-up for each connection, and silent ones cost nothing. */
+    /* true: TCP connections are always accepted when they are made. By default, while most of them
+       carry a single request, the kernel holds one back until its first octets are there, for about a
+       second at most (tcp(7), TCP_DEFER_ACCEPT): that spares a wake-up for each connection. */
     bool accept_silent;
     rv_limits limits;
     rv_hooks hooks;

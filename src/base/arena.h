@@ -14,9 +14,9 @@
 struct rv_arena_block;
 
 struct rv_arena {
-    char *at;                      /* next free octet of the current block */
-    char *end;                     /* one past the current block */
-    char *first;                   /* the embedder's block, may be NULL with first_size 0 */
+    char *at;    /* next free octet of the current block */
+    char *end;   /* one past the current block */
+    char *first; /* the embedder's block, may be NULL with first_size 0 */
     size_t first_size;
     struct rv_arena_block *blocks; /* owned; newest first; NULL while `first` is enough */
 };

@@ -12,7 +12,7 @@
 #define RV_SCAN_PADDING 32
 
 struct rv_buffer {
-    char *ptr;       /* NULL while nothing was ever put in, or after a free */
+    char *ptr; /* NULL while nothing was ever put in, or after a free */
     size_t len;
     size_t capacity; /* without the padding */
 };

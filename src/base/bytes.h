@@ -46,8 +46,7 @@ static inline rv_bytes rv_bytes_trim(rv_bytes bytes)
         bytes.ptr++;
         bytes.len--;
     }
-    while (bytes.len > 0 &&
-           (bytes.ptr[bytes.len - 1] == ' ' || bytes.ptr[bytes.len - 1] == '\t'))
+    while (bytes.len > 0 && (bytes.ptr[bytes.len - 1] == ' ' || bytes.ptr[bytes.len - 1] == '\t'))
         bytes.len--;
     return bytes;
 }

@@ -15,7 +15,7 @@
 #define SLEEP_MAX_MS 3600000
 
 static char page_of_x[PAGE_BYTES]; /* what /sizer sends, shared by all its clients */
-static char static_path[64];       /* of the open, already unlinked file behind /static/index.html */
+static char static_path[64]; /* of the open, already unlinked file behind /static/index.html */
 
 static int ok(rv_talk *talk, void *ctx)
 {
@@ -32,25 +32,27 @@ static int hello(rv_talk *talk, void *ctx)
 static int index_page(rv_talk *talk, void *ctx)
 {
     (void)ctx;
-    return rv_html(talk, 200,
-                   "<!DOCTYPE html>\n"
-                   "<html lang=\"en\"><head><meta charset=\"UTF-8\"><title>rivulet</title></head>\n"
-                   "<body><h1>rivulet</h1>\n"
-                   "<ul>\n"
-                   "<li><a href=\"/ok\">/ok</a>: two octets</li>\n"
-                   "<li><a href=\"/hello\">/hello</a>: fourteen</li>\n"
-                   "<li><a href=\"/sizer?size=1000\">/sizer?size=N</a>: N octets, up to 10 GiB</li>\n"
-                   "<li><a href=\"/static/index.html\">/static/index.html</a>: a file</li>\n"
-                   "<li><a href=\"/sleep?ms=500\">/sleep?ms=N</a>: answered N milliseconds later</li>\n"
-                   "<li>/echo: the request body, sent back as it comes</li>\n"
-                   "<li><a href=\"/pool/ok\">/pool/...</a>: the same pages from a pool thread</li>\n"
-                   "</ul></body></html>\n");
+    return rv_html(
+        talk, 200,
+        "<!DOCTYPE html>\n"
+        "<html lang=\"en\"><head><meta charset=\"UTF-8\"><title>rivulet</title></head>\n"
+        "<body><h1>rivulet</h1>\n"
+        "<ul>\n"
+        "<li><a href=\"/ok\">/ok</a>: two octets</li>\n"
+        "<li><a href=\"/hello\">/hello</a>: fourteen</li>\n"
+        "<li><a href=\"/sizer?size=1000\">/sizer?size=N</a>: N octets, up to 10 GiB</li>\n"
+        "<li><a href=\"/static/index.html\">/static/index.html</a>: a file</li>\n"
+        "<li><a href=\"/sleep?ms=500\">/sleep?ms=N</a>: answered N milliseconds later</li>\n"
+        "<li>/echo: the request body, sent back as it comes</li>\n"
+        "<li><a href=\"/pool/ok\">/pool/...</a>: the same pages from a pool thread</li>\n"
+        "</ul></body></html>\n");
 }
 
 static int static_file(rv_talk *talk, void *ctx)
 {
     (void)ctx;
-    return rv_file(talk, static_path, &(rv_file_options){.content_type = "text/html; charset=UTF-8"});
+    return rv_file(talk, static_path,
+                   &(rv_file_options){.content_type = "text/html; charset=UTF-8"});
 }
 
 /* ---- /sizer ------------------------------------------------------------------------------------------- */

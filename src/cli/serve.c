@@ -106,8 +106,8 @@ static int run(const struct settings *settings)
 
 static int number_error(const char *option, const char *text, unsigned long min, unsigned long max)
 {
-    return rv_cli_usage_error(NAME, "--%s must be a whole number from %lu to %lu, not \"%s\"", option,
-                              min, max, text);
+    return rv_cli_usage_error(NAME, "--%s must be a whole number from %lu to %lu, not \"%s\"",
+                              option, min, max, text);
 }
 
 int rv_cli_serve(int argc, char **argv)

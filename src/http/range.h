@@ -7,9 +7,9 @@
 #include "base/bytes.h"
 
 enum rv_range_result {
-    RV_RANGE_NONE,          /* no range applies: unknown unit, bad syntax, several ranges: answer 200 */
-    RV_RANGE_ONE,           /* 206 with first .. first + length - 1 */
-    RV_RANGE_UNSATISFIABLE  /* 416 with "bytes * / size" */
+    RV_RANGE_NONE, /* no range applies: unknown unit, bad syntax, several ranges: answer 200 */
+    RV_RANGE_ONE,  /* 206 with first .. first + length - 1 */
+    RV_RANGE_UNSATISFIABLE /* 416 with "bytes * / size" */
 };
 
 /* `value` is the Range field. first-pos past the end, and a suffix of length 0, are unsatisfiable;

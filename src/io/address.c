@@ -169,10 +169,12 @@ void rv_address_format(const struct sockaddr *sockaddr, socklen_t length, char *
 
 /* ---- sockets ---------------------------------------------------------------------------------------- */
 
-static rv_error failed(const struct rv_address *address, const char *doing, int error_number, char *why)
+static rv_error failed(const struct rv_address *address, const char *doing, int error_number,
+                       char *why)
 {
     char text[RV_ADDRESS_TEXT_MAX];
-    rv_address_format((const struct sockaddr *)&address->sockaddr, address->length, text, sizeof text);
+    rv_address_format((const struct sockaddr *)&address->sockaddr, address->length, text,
+                      sizeof text);
     if (address->kind == RV_ADDRESS_DESCRIPTOR)
         snprintf(text, sizeof text, "fd:%d", address->descriptor);
     const char *reason = strerror(error_number);
@@ -216,12 +218,6 @@ static void remove_stale_path(const struct rv_address *address)
     close(probe);
 }
 
-static void defer_accept(int descriptor)
-{
-    int second = 1;
-    setsockopt(descriptor, IPPROTO_TCP, TCP_DEFER_ACCEPT, &second, sizeof second);
-}
-
 static rv_error set_options(const struct rv_address *address, int descriptor,
                             const struct rv_listen_options *options, char *why)
 {
@@ -236,8 +232,6 @@ static rv_error set_options(const struct rv_address *address, int descriptor,
         (options->reuse_port &&
          setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0))
         return failed(address, "setsockopt", errno, why);
-    if (options->defer_accept)
-        defer_accept(descriptor);
     return 0;
 }
 
@@ -288,11 +282,8 @@ static rv_error adopt(struct rv_address *address, const struct rv_listen_options
     listen(copy, (int)options->backlog); /* resizes the accept queue of whoever opened it */
     address->length = sizeof address->sockaddr;
     getsockname(copy, (struct sockaddr *)&address->sockaddr, &address->length);
-    if (address->sockaddr.ss_family != AF_UNIX) {
+    if (address->sockaddr.ss_family != AF_UNIX)
         setsockopt(copy, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        if (options->defer_accept)
-            defer_accept(copy);
-    }
     *descriptor = copy;
     return 0;
 }

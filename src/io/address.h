@@ -38,8 +38,7 @@ void rv_address_format(const struct sockaddr *sockaddr, socklen_t length, char *
 
 struct rv_listen_options {
     unsigned backlog;
-    bool reuse_port;   /* SO_REUSEPORT */
-    bool defer_accept; /* TCP_DEFER_ACCEPT, about a second */
+    bool reuse_port; /* SO_REUSEPORT */
 };
 
 /*

@@ -183,7 +183,8 @@ static void watch_for_room(struct rv_stream *stream)
     epoll_ctl(state_of(stream->loop)->epoll, EPOLL_CTL_MOD, stream->descriptor, &event);
 }
 
-static ssize_t epoll_send(struct rv_stream *stream, const struct iovec *pieces, int count, bool more)
+static ssize_t epoll_send(struct rv_stream *stream, const struct iovec *pieces, int count,
+                          bool more)
 {
     int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
     size_t total = 0;
@@ -194,7 +195,8 @@ static ssize_t epoll_send(struct rv_stream *stream, const struct iovec *pieces, 
         if (count == 1) {
             sent = send(stream->descriptor, pieces[0].iov_base, pieces[0].iov_len, flags);
         } else {
-            struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+            struct msghdr message = {.msg_iov = (struct iovec *)pieces,
+                                     .msg_iovlen = (size_t)count};
             sent = sendmsg(stream->descriptor, &message, flags);
         }
     } while (sent < 0 && errno == EINTR);

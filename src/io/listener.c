@@ -6,6 +6,8 @@
 #include "io/backend.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 rv_error rv_listener_start(struct rv_listener *listener)
 {
@@ -22,6 +24,13 @@ void rv_listener_stop(struct rv_listener *listener)
         return;
     listener->accepting = false;
     listener->loop->backend->accept_stop(listener);
+}
+
+void rv_listener_defer(struct rv_listener *listener, bool defer)
+{
+    int seconds = defer ? 1 : 0;
+    if (listener->is_tcp && listener->descriptor >= 0)
+        setsockopt(listener->descriptor, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds);
 }
 
 void rv_listener_ready(struct rv_listener *listener)

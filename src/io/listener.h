@@ -30,6 +30,10 @@ struct rv_listener {
 rv_error rv_listener_start(struct rv_listener *listener);
 void rv_listener_stop(struct rv_listener *listener);
 
+/* Asks the kernel to hold back connections until their first octets are there, for about a second at
+   most (tcp(7), TCP_DEFER_ACCEPT), or not to. Without effect on other than TCP sockets. */
+void rv_listener_defer(struct rv_listener *listener, bool defer);
+
 /* ---- what back ends report -------------------------------------------------------------------------- */
 
 /* Connections are waiting: takes some. To find that there are no more costs a system call that is saved

@@ -181,8 +181,8 @@ static bool send_memory(struct rv_stream *stream)
 static bool send_file(struct rv_stream *stream)
 {
     struct rv_segment *segment = stream->output->first;
-    ssize_t result = stream->loop->backend->send_file(stream, segment->file, segment->start,
-                                                      segment->length);
+    ssize_t result =
+        stream->loop->backend->send_file(stream, segment->file, segment->start, segment->length);
     if (result == -EAGAIN) {
         stream->blocked = true;
         return false;

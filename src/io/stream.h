@@ -47,8 +47,8 @@ struct rv_stream {
     struct rv_output *output; /* NULL: nothing is queued */
     struct rv_stream *next;   /* in the loop's `again` or `dead` list */
     struct rv_timer timer;
-    uint64_t sent;  /* octets the back end has taken */
-    int descriptor; /* owned; the sim back end's number of the peer */
+    uint64_t sent;        /* octets the back end has taken */
+    int descriptor;       /* owned; the sim back end's number of the peer */
     bool paused : 1;      /* the owner wants no data */
     bool readable : 1;    /* octets may be waiting while the stream is paused */
     bool ended : 1;       /* the peer's FIN has been seen */

@@ -194,7 +194,8 @@ static size_t feed_chunked(struct rv_talk *talk, char *octets, size_t length)
     rv_bytes rest = rv_slice(octets, length), data;
     const char *reason = NULL;
     enum rv_chunked_result result = rv_chunked_next(&talk->chunked, &rest, &data, &reason);
-    if (!talk->body_discarded && announces_too_much(talk, result == RV_CHUNKED_DATA ? data.len : 0)) {
+    if (!talk->body_discarded &&
+        announces_too_much(talk, result == RV_CHUNKED_DATA ? data.len : 0)) {
         too_large(talk);
         return length - rest.len;
     }

@@ -85,7 +85,8 @@ static void deliver(struct rv_message *message, void *owner)
     struct piece *piece = (struct piece *)message;
     struct rv_talk *talk = piece->talk;
     struct rv_pool_channel *channel = talk->channel;
-    rv_error error = talk->conn == NULL || talk->cut ? RV_EGONE : rv_wire_begin(talk, piece->length);
+    rv_error error =
+        talk->conn == NULL || talk->cut ? RV_EGONE : rv_wire_begin(talk, piece->length);
     (void)owner;
     if (error != 0 && piece->release != NULL)
         piece->release(piece->ctx);

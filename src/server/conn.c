@@ -187,8 +187,8 @@ static size_t work_through(struct rv_conn *conn, char *octets, size_t length)
         if (conn->phase != RV_CONN_HEAD) {
             size_t count = rv_body_feed(conn->talk, octets + used, length - used);
             used += count;
-            bool over = conn->talk->cut ||
-                        (conn->phase == RV_CONN_EXCHANGE && conn->talk->wire_ended);
+            bool over =
+                conn->talk->cut || (conn->phase == RV_CONN_EXCHANGE && conn->talk->wire_ended);
             if (count == 0 && !over)
                 return used;
             continue;
@@ -251,11 +251,25 @@ static void watch_output(struct rv_conn *conn)
     }
 }
 
+/* A client that opens thousands of connections before it sends on the first is not silent but busy: the
+   time of a fresh connection runs from the last one that was accepted, within that of an idle one. */
+static uint64_t first_octet_deadline(const struct rv_conn *conn)
+{
+    const rv_limits *limits = limits_of(conn);
+    uint64_t last_accept_ms = rv_conn_worker(conn)->accepted_ms;
+    uint64_t most_ms = limits->idle_timeout_ms > limits->head_timeout_ms ? limits->idle_timeout_ms
+                                                                         : limits->head_timeout_ms;
+    return earlier(rv_later_ms(last_accept_ms, limits->head_timeout_ms),
+                   rv_later_ms(conn->since_ms, most_ms));
+}
+
 static uint64_t head_deadline(const struct rv_conn *conn)
 {
-    bool in_head = conn->head_started || conn->requests == 0;
-    return rv_later_ms(conn->since_ms,
-                 in_head ? limits_of(conn)->head_timeout_ms : limits_of(conn)->idle_timeout_ms);
+    if (conn->head_started)
+        return rv_later_ms(conn->since_ms, limits_of(conn)->head_timeout_ms);
+    if (conn->requests == 0)
+        return first_octet_deadline(conn);
+    return rv_later_ms(conn->since_ms, limits_of(conn)->idle_timeout_ms);
 }
 
 static void set_deadline(struct rv_conn *conn)
@@ -330,7 +344,8 @@ static void on_timer(struct rv_stream *stream)
     if (conn->phase == RV_CONN_HEAD && conn->starved && head_deadline(conn) <= now)
         head_timed_out(conn);
     else if (conn->phase == RV_CONN_LINGER &&
-             rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms) <= now && stream->output == NULL)
+             rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms) <= now &&
+             stream->output == NULL)
         rv_stream_close(stream);
     else if (reads_body(conn) && rv_body_is_too_slow(conn->talk, now))
         body_timed_out(conn);
@@ -477,8 +492,9 @@ static void on_closed(struct rv_stream *stream)
         worker->conns = conn->next;
     if (conn->next != NULL)
         conn->next->previous = conn->previous;
+    uint32_t requests = conn->requests;
     rv_slab_give(&worker->conn_slab, conn);
-    rv_worker_conn_ended(worker);
+    rv_worker_conn_ended(worker, requests);
 }
 
 static const struct rv_stream_events conn_events = {
@@ -525,7 +541,7 @@ void rv_conn_open(struct rv_worker *worker, int descriptor, const struct sockadd
     worker->conn_count++;
     atomic_store_explicit(&worker->load, worker->conn_count, memory_order_relaxed);
     RV_COUNT(worker, connections_accepted);
-    conn->since_ms = worker->loop.now_ms;
+    conn->since_ms = worker->accepted_ms = worker->loop.now_ms;
     conn->starved = true;
     conn->last = worker->stopping;
     rv_stream_open(&conn->stream, &worker->loop, &conn_events, descriptor, is_tcp);

@@ -65,7 +65,8 @@ void rv_server_close_endpoints(rv_server *server)
  * listens already, and nobody would be told. So the address is first opened without it, which fails
  * when it is taken.
  */
-static rv_error probe(const struct rv_endpoint *endpoint, struct rv_listen_options options, char *why)
+static rv_error probe(const struct rv_endpoint *endpoint, struct rv_listen_options options,
+                      char *why)
 {
     struct rv_address address = endpoint->address;
     int descriptor;
@@ -83,9 +84,7 @@ static rv_error open_endpoint(struct rv_endpoint *endpoint, const rv_server_opti
     rv_error error = rv_address_parse(endpoint->wanted, &endpoint->address, why);
     bool each = endpoint->address.kind == RV_ADDRESS_TCP && workers > 1;
     unsigned count = each ? workers : 1;
-    struct rv_listen_options how = {.backlog = options->backlog,
-                                    .reuse_port = each,
-                                    .defer_accept = !options->accept_silent};
+    struct rv_listen_options how = {.backlog = options->backlog, .reuse_port = each};
     endpoint->descriptors = calloc(count, sizeof *endpoint->descriptors);
     if (endpoint->descriptors == NULL)
         error = RV_ENOMEM;
@@ -129,8 +128,7 @@ rv_error rv_server_open_endpoints(rv_server *server)
     rv_error error = server->inherit ? add_inherited(server) : 0;
     if (error == 0 && server->endpoint_count == 0)
         error = rv_server_fail(server, RV_EINVAL, "there is no address to listen on");
-    server->backlog =
-        server->options.backlog < somaxconn ? server->options.backlog : somaxconn;
+    server->backlog = server->options.backlog < somaxconn ? server->options.backlog : somaxconn;
     for (size_t i = 0; i < server->endpoint_count && error == 0; i++) {
         error = open_endpoint(&server->endpoints[i], &server->options, why);
         if (error != 0)

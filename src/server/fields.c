@@ -122,11 +122,20 @@ rv_error rv_add_header(rv_talk *talk, const char *name, const char *value)
 /* RFC 9110 section 6.5.1: framing, routing and authentication have no place in a trailer section. */
 static bool is_forbidden_in_trailers(rv_bytes name)
 {
-    static const char *const names[] = {"Transfer-Encoding", "Content-Length", "Host",
-                                        "Cache-Control",     "Expect",         "Max-Forwards",
-                                        "TE",                "Authorization",  "Set-Cookie",
-                                        "Content-Encoding",  "Content-Type",   "Content-Range",
-                                        "Trailer",           "Connection"};
+    static const char *const names[] = {"Transfer-Encoding",
+                                        "Content-Length",
+                                        "Host",
+                                        "Cache-Control",
+                                        "Expect",
+                                        "Max-Forwards",
+                                        "TE",
+                                        "Authorization",
+                                        "Set-Cookie",
+                                        "Content-Encoding",
+                                        "Content-Type",
+                                        "Content-Range",
+                                        "Trailer",
+                                        "Connection"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (is(name, names[i]))
             return true;
@@ -148,8 +157,8 @@ rv_error rv_set_trailer(rv_talk *talk, const char *name, const char *value)
     char *value_copy = rv_arena_copy(&talk->arena, text);
     if (made == NULL || name_copy == NULL || value_copy == NULL)
         return RV_ENOMEM;
-    *made = (struct rv_response_field){rv_slice(name_copy, field.len), rv_slice(value_copy, text.len),
-                                       NULL};
+    *made = (struct rv_response_field){rv_slice(name_copy, field.len),
+                                       rv_slice(value_copy, text.len), NULL};
     struct rv_response_field **last = &talk->trailer_fields;
     while (*last != NULL)
         last = &(*last)->next;
@@ -172,8 +181,7 @@ static bool is_cookie_value(rv_bytes value)
 
 static bool is_attribute(const char *text)
 {
-    return text == NULL ||
-           (rv_field_value_is_valid(rv_str(text)) && strchr(text, ';') == NULL);
+    return text == NULL || (rv_field_value_is_valid(rv_str(text)) && strchr(text, ';') == NULL);
 }
 
 static bool is_same_site(const char *text)
@@ -196,7 +204,8 @@ rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value,
     if (with->max_age_s != 0)
         snprintf(age, sizeof age, "; Max-Age=%lld",
                  with->max_age_s < 0 ? 0LL : (long long)with->max_age_s);
-    size_t size = strlen(name) + strlen(value) + 128 + (with->path != NULL ? strlen(with->path) : 0) +
+    size_t size = strlen(name) + strlen(value) + 128 +
+                  (with->path != NULL ? strlen(with->path) : 0) +
                   (with->domain != NULL ? strlen(with->domain) : 0);
     char *text = rv_arena_alloc(&talk->arena, size);
     if (text == NULL)

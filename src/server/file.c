@@ -132,9 +132,8 @@ int rv_file(rv_talk *talk, const char *path, const rv_file_options *options)
     const char *etag = with->etag == NULL ? made_etag : with->etag;
     if (!with->no_conditions) {
         struct rv_conditions conditions = conditions_of(talk);
-        struct rv_validators validators = {.etag = rv_str(etag),
-                                           .last_modified = info.st_mtim.tv_sec,
-                                           .now = talk->wall_s};
+        struct rv_validators validators = {
+            .etag = rv_str(etag), .last_modified = info.st_mtim.tv_sec, .now = talk->wall_s};
         bool get_or_head =
             talk->head.method_id == RV_METHOD_GET || talk->head.method_id == RV_METHOD_HEAD;
         switch (rv_conditions_evaluate(&conditions, &validators, get_or_head)) {
@@ -147,7 +146,8 @@ int rv_file(rv_talk *talk, const char *path, const rv_file_options *options)
         case RV_CONDITION_PASS:
             status = apply_range(talk, &conditions, &validators, &content);
         }
-        error = status == 412 || status == 416 ? 0 : set_validators(talk, etag, info.st_mtim.tv_sec);
+        error =
+            status == 412 || status == 416 ? 0 : set_validators(talk, etag, info.st_mtim.tv_sec);
     }
     if (error != 0 || status == 304 || status == 412 || status == 416) {
         if (error == 0)

@@ -56,8 +56,9 @@ static void check_ranges(rv_server *server)
     check(server, options->workers <= RV_WORKERS_MAX, "workers", "at most 255");
     check(server, options->backlog <= BACKLOG_MAX, "backlog", "at most 65535");
     check(server, options->pool_threads <= POOL_THREADS_MAX, "pool_threads", "at most 1024");
-    check(server, rv_field_value_is_valid(rv_str(options->server_name)) &&
-                      strlen(options->server_name) <= RV_SERVER_NAME_MAX,
+    check(server,
+          rv_field_value_is_valid(rv_str(options->server_name)) &&
+              strlen(options->server_name) <= RV_SERVER_NAME_MAX,
           "server_name", "a field value of at most 64 octets");
     check(server,
           limits->head_bytes_max >= HEAD_BYTES_MIN && limits->head_bytes_max <= HEAD_BYTES_MAX,

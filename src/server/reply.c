@@ -125,8 +125,8 @@ int rv_redirect(rv_talk *talk, int status, const char *location)
     rv_error error = rv_answer_check(talk, status);
     if (error != 0)
         return error;
-    if (location == NULL || (status != 301 && status != 302 && status != 303 && status != 307 &&
-                             status != 308))
+    if (location == NULL ||
+        (status != 301 && status != 302 && status != 303 && status != 307 && status != 308))
         return RV_EINVAL;
     error = rv_set_header(talk, "Location", location);
     if (error != 0)

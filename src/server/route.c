@@ -246,8 +246,8 @@ static void keep_refused(struct rv_route_table *table, struct rv_route *route)
     *last = route;
 }
 
-rv_error rv_route_add(struct rv_route_table *table, const char *pattern, rv_handler handler, void *ctx,
-                      const rv_route_options *options, const char **why)
+rv_error rv_route_add(struct rv_route_table *table, const char *pattern, rv_handler handler,
+                      void *ctx, const rv_route_options *options, const char **why)
 {
     struct rv_route *route = calloc(1, sizeof *route);
     if (route != NULL)
@@ -294,8 +294,9 @@ static const struct rv_route *route_at(const struct rv_route_node *node, enum rv
     return method == RV_METHOD_HEAD && get != NULL ? get : any;
 }
 
-const struct rv_route *rv_route_find_exact(const struct rv_route_table *table, enum rv_method method,
-                                           rv_bytes method_text, rv_bytes path)
+const struct rv_route *rv_route_find_exact(const struct rv_route_table *table,
+                                           enum rv_method method, rv_bytes method_text,
+                                           rv_bytes path)
 {
     if (table->exact_size == 0)
         return NULL;

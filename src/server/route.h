@@ -38,14 +38,14 @@ struct rv_route_table {
 void rv_route_table_free(struct rv_route_table *table);
 
 /* Adds a pattern. RV_EINVAL with a static `*why`, or RV_ENOMEM. `options` may be NULL. */
-rv_error rv_route_add(struct rv_route_table *table, const char *pattern, rv_handler handler, void *ctx,
-                      const rv_route_options *options, const char **why);
+rv_error rv_route_add(struct rv_route_table *table, const char *pattern, rv_handler handler,
+                      void *ctx, const rv_route_options *options, const char **why);
 
 struct rv_route_match {
-    const struct rv_route *route;           /* NULL: none */
-    bool path_matched;                      /* some route has this path, with another method */
-    rv_bytes params[RV_ROUTE_PARAMS_MAX];   /* still percent-encoded, parts of the path */
-    char allow[RV_ALLOW_BYTES_MAX];         /* the methods of that path, only when there is no route */
+    const struct rv_route *route;         /* NULL: none */
+    bool path_matched;                    /* some route has this path, with another method */
+    rv_bytes params[RV_ROUTE_PARAMS_MAX]; /* still percent-encoded, parts of the path */
+    char allow[RV_ALLOW_BYTES_MAX]; /* the methods of that path, only when there is no route */
     size_t allow_length;
 };
 
@@ -55,7 +55,8 @@ void rv_route_find(const struct rv_route_table *table, enum rv_method method, rv
                    rv_bytes path, bool plain, struct rv_route_match *match);
 
 /* The quick answer for a plain path without parameters; NULL: ask rv_route_find. */
-const struct rv_route *rv_route_find_exact(const struct rv_route_table *table, enum rv_method method,
-                                           rv_bytes method_text, rv_bytes path);
+const struct rv_route *rv_route_find_exact(const struct rv_route_table *table,
+                                           enum rv_method method, rv_bytes method_text,
+                                           rv_bytes path);
 
 #endif

@@ -230,7 +230,8 @@ static void supervise(rv_server *server, unsigned started)
         }
         if (open && atomic_load(&server->workers_deaf) >= started) {
             open = false;
-            rv_server_close_endpoints(server); /* from now on clients are refused, not kept waiting */
+            rv_server_close_endpoints(
+                server); /* from now on clients are refused, not kept waiting */
         }
         wait_for_news(server);
     }
@@ -288,9 +289,9 @@ rv_error rv_server_run(rv_server *server)
     int idle = RV_SERVER_IDLE;
     const rv_hooks *hooks = &server->options.hooks;
     if (!atomic_compare_exchange_strong(&server->phase, &idle, RV_SERVER_CHANGING))
-        return rv_server_fail(server, RV_ESTATE, idle == RV_SERVER_TESTED
-                                                     ? "the server is being tested"
-                                                     : "the server is running already");
+        return rv_server_fail(server, RV_ESTATE,
+                              idle == RV_SERVER_TESTED ? "the server is being tested"
+                                                       : "the server is running already");
     forget_news(server);
     rv_error error = prepare(server);
     if (error != 0) {

@@ -41,16 +41,16 @@ enum rv_server_phase {
 };
 
 struct rv_server {
-    rv_server_options options; /* with the defaults filled in; server_name is owned */
-    struct rv_app app;         /* the default app */
+    rv_server_options options;     /* with the defaults filled in; server_name is owned */
+    struct rv_app app;             /* the default app */
     struct rv_endpoint *endpoints; /* those asked for, then those inherited */
     size_t endpoint_count;
-    size_t endpoints_wanted; /* without the inherited ones */
-    bool inherit;            /* "inherited" was asked for */
+    size_t endpoints_wanted;    /* without the inherited ones */
+    bool inherit;               /* "inherited" was asked for */
     struct rv_worker **workers; /* made at the first start, and kept: a late rv_resume finds them */
     unsigned worker_count;
     struct rv_pool *pool; /* during a run */
-    unsigned backlog; /* in force */
+    unsigned backlog;     /* in force */
     uint64_t connections_max;
     rv_error first_error; /* of configuring: the start fails with it */
     char error_text[RV_ERROR_TEXT_MAX];
@@ -58,8 +58,8 @@ struct rv_server {
     _Atomic int stop_calls;
     _Atomic unsigned workers_deaf;  /* that accept no more */
     _Atomic unsigned workers_ended; /* whose loops turn no more */
-    int stop_event;        /* eventfd that rv_server_stop writes to; -1: never run */
-    pthread_mutex_t mutex; /* guards `workers` and `worker_count` against rv_counters */
+    int stop_event;                 /* eventfd that rv_server_stop writes to; -1: never run */
+    pthread_mutex_t mutex;          /* guards `workers` and `worker_count` against rv_counters */
 };
 
 /* Records what went wrong in `server->error_text`, printf-like; returns `error`. */
@@ -83,7 +83,8 @@ void rv_server_close_endpoints(rv_server *server);
 
 /* Makes the workers, without threads, unless they are there. */
 struct rv_backend;
-rv_error rv_server_make_workers(rv_server *server, unsigned count, const struct rv_backend *backend);
+rv_error rv_server_make_workers(rv_server *server, unsigned count,
+                                const struct rv_backend *backend);
 
 /* The beginning and the end of a run, as far as threads of workers are not concerned: the workers'
    listeners, the pool. */
@@ -103,6 +104,7 @@ void rv_server_end_test(rv_server *server);
 /* Tells the hooks. */
 void rv_server_report(rv_server *server, rv_error error, const char *doing, const char *peer,
                       const char *detail);
-void rv_server_log(rv_server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void rv_server_log(rv_server *server, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

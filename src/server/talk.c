@@ -41,9 +41,8 @@ static bool make_room(struct rv_worker *worker)
 static struct rv_talk *talk_new(struct rv_worker *worker)
 {
     size_t fields_max = (size_t)worker->server->options.limits.head_fields_max;
-    struct rv_talk *talk = make_room(worker)
-                               ? malloc(sizeof *talk + fields_max * sizeof(struct rv_field))
-                               : NULL;
+    struct rv_talk *talk =
+        make_room(worker) ? malloc(sizeof *talk + fields_max * sizeof(struct rv_field)) : NULL;
     if (talk == NULL)
         return NULL;
     memset(talk, 0, sizeof *talk);
@@ -263,8 +262,8 @@ struct resume {
 
 static rv_handle handle_of(const struct rv_talk *talk)
 {
-    return (rv_handle){(uint64_t)talk->worker->index << 56 | (uint64_t)(talk->slot & 0xffffff) << 32 |
-                       talk->generation};
+    return (rv_handle){(uint64_t)talk->worker->index << 56 |
+                       (uint64_t)(talk->slot & 0xffffff) << 32 | talk->generation};
 }
 
 struct rv_talk *rv_talk_find(struct rv_worker *worker, rv_handle handle)

@@ -23,8 +23,8 @@
 #define RV_LENGTH_UNKNOWN UINT64_MAX
 
 enum rv_body_phase {
-    RV_BODY_NONE,     /* no body, or all of it was read */
-    RV_BODY_UNASKED,  /* streamed; the handler has not called rv_on_body */
+    RV_BODY_NONE,    /* no body, or all of it was read */
+    RV_BODY_UNASKED, /* streamed; the handler has not called rv_on_body */
     RV_BODY_READING,
     RV_BODY_PAUSED,
 };
@@ -61,8 +61,8 @@ struct rv_talk {
     struct rv_talk *next_free;
     uint32_t slot;
     uint32_t generation;
-    struct rv_h1_head head; /* its `fields` are the array at the end */
-    struct rv_timer timer;  /* rv_after_ms */
+    struct rv_h1_head head;       /* its `fields` are the array at the end */
+    struct rv_timer timer;        /* rv_after_ms */
     struct rv_buffer body_buffer; /* of a whole body that arrived in pieces */
     struct rv_arena arena;
     rv_bytes params[RV_ROUTE_PARAMS_MAX]; /* percent-encoded; as many as the route has are set */
@@ -72,50 +72,50 @@ struct rv_talk {
     const struct rv_route *route;
     char *octets; /* of the head */
     bool in_use;
-    bool kept;            /* `octets` is a copy in the arena */
-    bool running;         /* a handler of it is on the stack, or at the pool */
+    bool kept;    /* `octets` is a copy in the arena */
+    bool running; /* a handler of it is on the stack, or at the pool */
     bool on_pool;
-    bool head_only;       /* HEAD: the content is left out */
-    bool continue_due;    /* 100 Continue is expected and not sent */
-    bool cut;             /* it failed after the head had left: the connection is to be closed */
-    rv_bytes path;        /* decoded; absent: it is the plain path of the target */
-    rv_bytes peer;        /* formatted on demand */
-    int64_t wall_s;       /* when the head was complete; seconds since 1970 */
+    bool head_only;    /* HEAD: the content is left out */
+    bool continue_due; /* 100 Continue is expected and not sent */
+    bool cut;          /* it failed after the head had left: the connection is to be closed */
+    rv_bytes path;     /* decoded; absent: it is the plain path of the target */
+    rv_bytes peer;     /* formatted on demand */
+    int64_t wall_s;    /* when the head was complete; seconds since 1970 */
 
     /* request body */
     enum rv_body_phase body_phase;
     bool body_chunked;
     bool body_in_trailers;
-    bool body_discarded;   /* what comes is dropped: the talk is answered */
-    rv_bytes body;         /* whole */
-    uint64_t body_left;    /* of a Content-Length: octets to come */
+    bool body_discarded; /* what comes is dropped: the talk is answered */
+    rv_bytes body;       /* whole */
+    uint64_t body_left;  /* of a Content-Length: octets to come */
     uint64_t body_read;
     uint64_t body_max;
-    uint64_t window_ms;    /* start of the current window of the minimum rate ... */
-    uint64_t window_read;  /* ... and body_read at that time */
+    uint64_t window_ms;   /* start of the current window of the minimum rate ... */
+    uint64_t window_read; /* ... and body_read at that time */
     struct rv_chunked chunked;
     rv_body_fn on_body;
     void *on_body_ctx;
-    char *trailer_octets;  /* in the arena */
+    char *trailer_octets; /* in the arena */
     struct rv_field *trailers;
     uint32_t trailer_count;
 
     /* response, verb side */
     enum rv_response_phase response;
     int status;
-    bool length_set;       /* by a Content-Length field of the application */
-    bool close_asked;      /* by a Connection field of the application */
+    bool length_set;                     /* by a Content-Length field of the application */
+    bool close_asked;                    /* by a Connection field of the application */
     bool date_set, server_set, type_set; /* by fields of the application */
-    uint64_t length;       /* what was promised */
-    uint64_t written;      /* of it */
+    uint64_t length;                     /* what was promised */
+    uint64_t written;                    /* of it */
     struct rv_response_field *fields, **fields_last;
     struct rv_response_field *trailer_fields;
 
     /* response, wire side */
     bool head_sent;
     bool wire_chunked;
-    bool wire_closes;      /* the end of the response is the end of the connection */
-    bool wire_ended;       /* the whole response has been written */
+    bool wire_closes; /* the end of the response is the end of the connection */
+    bool wire_ended;  /* the whole response has been written */
 
     /* what is called when */
     rv_handler drained;
@@ -131,10 +131,10 @@ struct rv_talk {
     rv_handler job;
     void *job_ctx;
     int job_result;
-    struct rv_content *content;  /* a whole answer given on the pool, in the arena */
+    struct rv_content *content; /* a whole answer given on the pool, in the arena */
     const char *content_type;
     struct rv_message finished;
-    struct rv_message *early;    /* resumes that came while it was at the pool, newest first */
+    struct rv_message *early; /* resumes that came while it was at the pool, newest first */
 
     char first_block[1024]; /* of the arena */
     struct rv_field fields_room[];

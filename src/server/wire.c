@@ -50,10 +50,11 @@ static char *put_start(char *out, const struct rv_talk *talk)
     out = rv_h1_put_status_line(out, talk->status);
     const char *octets = preamble->octets;
     if (!talk->server_set)
-        out = rv_put(out, rv_slice(octets + preamble->fields_at,
-                                   preamble->date_at - preamble->fields_at));
+        out = rv_put(
+            out, rv_slice(octets + preamble->fields_at, preamble->date_at - preamble->fields_at));
     if (!talk->date_set)
-        out = rv_put(out, rv_slice(octets + preamble->date_at, preamble->length - preamble->date_at));
+        out =
+            rv_put(out, rv_slice(octets + preamble->date_at, preamble->length - preamble->date_at));
     return out;
 }
 
@@ -189,7 +190,8 @@ static rv_error send_content(struct rv_talk *talk, rv_bytes content_type,
 rv_error rv_wire_answer(struct rv_talk *talk, const char *content_type,
                         const struct rv_content *content)
 {
-    rv_bytes type = talk->type_set || content_type == NULL ? rv_slice(NULL, 0) : rv_str(content_type);
+    rv_bytes type =
+        talk->type_set || content_type == NULL ? rv_slice(NULL, 0) : rv_str(content_type);
     if (!rv_status_has_body(talk->status))
         type.len = 0;
     bool dropped;
@@ -233,7 +235,8 @@ rv_error rv_wire_piece(struct rv_talk *talk, rv_bytes piece)
     return error == 0 ? rv_stream_write(stream, RV_LIT("\r\n")) : error;
 }
 
-rv_error rv_wire_borrowed(struct rv_talk *talk, rv_bytes piece, void (*release)(void *ctx), void *ctx)
+rv_error rv_wire_borrowed(struct rv_talk *talk, rv_bytes piece, void (*release)(void *ctx),
+                          void *ctx)
 {
     struct rv_stream *stream = &talk->conn->stream;
     if (has_no_content(talk) || piece.len <= COPY_BYTES_MAX) {

@@ -18,7 +18,8 @@ rv_error rv_wire_begin(struct rv_talk *talk, uint64_t length);
 
 /* A piece of a streamed response. `release` as of rv_stream_write_borrowed. */
 rv_error rv_wire_piece(struct rv_talk *talk, rv_bytes piece);
-rv_error rv_wire_borrowed(struct rv_talk *talk, rv_bytes piece, void (*release)(void *ctx), void *ctx);
+rv_error rv_wire_borrowed(struct rv_talk *talk, rv_bytes piece, void (*release)(void *ctx),
+                          void *ctx);
 
 /* The end of a streamed response. */
 rv_error rv_wire_end(struct rv_talk *talk);

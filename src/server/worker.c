@@ -20,6 +20,9 @@
 #define RECYCLE_IDLE_MS 1000
 #define RECYCLE_MAX 32
 
+/* Ended connections from which the worker learns whether to defer accepting. */
+#define DEFER_SAMPLE 256
+
 /* A connection is handed to another worker when that one has so many fewer. */
 #define HANDOVER_DIFFERENCE 4
 
@@ -162,8 +165,7 @@ static void on_accept(struct rv_listener *listener, int descriptor, const struct
     struct rv_worker *worker = rv_worker_of(listener->loop);
     if (worker->server->worker_count > 1 && !worker->stopping) {
         struct rv_worker *place = least_loaded(worker);
-        if (place != worker &&
-            hand_over(place, descriptor, peer, peer_length, listener->is_tcp)) {
+        if (place != worker && hand_over(place, descriptor, peer, peer_length, listener->is_tcp)) {
             RV_COUNT(worker, connections_handed_over);
             return;
         }
@@ -177,8 +179,30 @@ static void on_accept(struct rv_listener *listener, int descriptor, const struct
     }
 }
 
-void rv_worker_conn_ended(struct rv_worker *worker)
+/*
+ * Where most connections carry one request, accepting them with that request saves a wake-up and an
+ * epoll_ctl for each, a third of what one costs. Where they live long it saves nothing, and a storm of
+ * clients that connect first and send later would fill the kernel's queue. So the decision follows what
+ * the last connections were like.
+ */
+static void learn(struct rv_worker *worker, uint32_t requests)
 {
+    worker->ended_conns++;
+    worker->ended_single += requests <= 1;
+    if (worker->ended_conns < DEFER_SAMPLE)
+        return;
+    bool defer = worker->ended_single > DEFER_SAMPLE / 2 && !worker->server->options.accept_silent;
+    worker->ended_conns = worker->ended_single = 0;
+    if (defer == worker->deferring)
+        return;
+    worker->deferring = defer;
+    for (size_t i = 0; i < worker->listener_count; i++)
+        rv_listener_defer(&worker->listeners[i], defer);
+}
+
+void rv_worker_conn_ended(struct rv_worker *worker, uint32_t requests)
+{
+    learn(worker, requests);
     worker->conn_count--;
     atomic_store_explicit(&worker->load, worker->conn_count, memory_order_relaxed);
     RV_COUNT(worker, connections_closed);
@@ -220,7 +244,7 @@ static rv_error listen_on_all(struct rv_worker *worker)
 rv_error rv_worker_begin(struct rv_worker *worker)
 {
     worker->loop.backend->read_clock(&worker->loop);
-    worker->stopping = worker->ended = worker->accept_paused = false;
+    worker->stopping = worker->ended = worker->accept_paused = worker->deferring = false;
     return listen_on_all(worker);
 }
 
@@ -239,7 +263,8 @@ void rv_worker_end(struct rv_worker *worker)
 
 static void grace_fired(struct rv_timer *timer)
 {
-    rv_worker_cut_all((struct rv_worker *)((char *)timer - offsetof(struct rv_worker, grace_timer)));
+    rv_worker_cut_all(
+        (struct rv_worker *)((char *)timer - offsetof(struct rv_worker, grace_timer)));
 }
 
 rv_error rv_worker_open(struct rv_worker *worker, rv_server *server, unsigned index,

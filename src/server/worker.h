@@ -22,12 +22,16 @@ struct rv_worker {
     bool stopping; /* no new connections, `Connection: close` on every answer */
     bool ended;    /* its loop turns no more */
     bool accept_paused;
+    uint64_t accepted_ms; /* when the last connection came */
     uint64_t log_ms; /* when it last complained that it cannot accept */
     struct rv_h1_preamble preamble;
 
     struct rv_listener *listeners; /* owned; one for each endpoint */
     size_t listener_count;
     struct rv_timer accept_timer; /* accepting goes on */
+    bool deferring;               /* the kernel holds silent connections back */
+    unsigned ended_conns;         /* of the current sample, to decide that ... */
+    unsigned ended_single;        /* ... those of them that carried one request at most */
 
     struct rv_slab conn_slab;
     struct rv_conn *conns; /* all, newest first */
@@ -79,8 +83,8 @@ void rv_worker_post_cut(struct rv_worker *worker);
 /* Cuts every connection. */
 void rv_worker_cut_all(struct rv_worker *worker);
 
-/* A connection has ended: there may be room for a new one. */
-void rv_worker_conn_ended(struct rv_worker *worker);
+/* A connection has ended, after so many requests: there may be room for a new one. */
+void rv_worker_conn_ended(struct rv_worker *worker, uint32_t requests);
 
 static inline struct rv_worker *rv_worker_of(const struct rv_loop *loop)
 {
