@@ -222,7 +222,8 @@ RV_API rv_error rv_server_run(rv_server *server);
 
 /*
  * Asks a running server to stop: it accepts no more, finishes running talks within stop_grace_ms,
- * answers with `Connection: close`, then closes. A second call ends at once. Returns immediately.
+ * answers with `Connection: close`, then closes. A second call ends at once; but a handler that runs on
+ * a pool thread is always waited for, since a thread cannot be interrupted. Returns immediately.
  * Any thread; also from a signal handler. Without effect when the server does not run.
  */
 RV_API void rv_server_stop(rv_server *server);

@@ -187,8 +187,9 @@ static size_t work_through(struct rv_conn *conn, char *octets, size_t length)
         if (conn->phase != RV_CONN_HEAD) {
             size_t count = rv_body_feed(conn->talk, octets + used, length - used);
             used += count;
-            bool over =
-                conn->talk->cut || (conn->phase == RV_CONN_EXCHANGE && conn->talk->wire_ended);
+            const struct rv_talk *talk = conn->talk;
+            bool over = !talk->running &&
+                        (talk->cut || (conn->phase == RV_CONN_EXCHANGE && talk->wire_ended));
             if (count == 0 && !over)
                 return used;
             continue;
@@ -417,10 +418,11 @@ void rv_conn_advance(struct rv_conn *conn)
 {
     if (conn->stream.closed)
         return;
+    char none[1];
     if (conn->input != NULL)
         consume_input(conn);
     else
-        consume(conn, NULL, 0);
+        consume(conn, none, 0);
     settle(conn);
 }
 

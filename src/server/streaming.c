@@ -102,7 +102,9 @@ rv_error rv_end(rv_talk *talk)
         return RV_ESTATE;
     if (talk->length_set && talk->written < talk->length && !talk->head_only &&
         rv_status_has_body(talk->status)) {
-        talk->cut = talk->response == RV_RESPONSE_OPEN; /* else there is time for a 500 */
+        /* With the head unsent there is time for a 500. A pool thread leaves it to the worker. */
+        if (talk->response == RV_RESPONSE_OPEN && !talk->on_pool)
+            talk->cut = true;
         return RV_ESTATE;
     }
     bool empty = talk->response == RV_RESPONSE_BEGUN;

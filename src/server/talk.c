@@ -218,6 +218,7 @@ void rv_talk_forget_callbacks(struct rv_talk *talk)
 
 void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
 {
+    bool answered = talk->response == RV_RESPONSE_ENDED;
     if (talk->head_sent || talk->conn == NULL) {
         talk->cut = true;
     } else {
@@ -228,7 +229,8 @@ void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
         if (rv_problem(talk, status, detail) < 0)
             talk->cut = true;
     }
-    tell_gone(talk);
+    if (!answered)
+        tell_gone(talk);
     rv_talk_forget_callbacks(talk);
 }
 
