@@ -292,6 +292,9 @@ RV_API bool rv_cookie_at(rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *
 /* Memory that lives as long as the talk; NULL when memory is short. Aligned for any type. */
 RV_API void *rv_alloc(rv_talk *talk, size_t size);
 
+/* A copy with a terminating NUL behind it, that lives as long as the talk; NULL when memory is short. */
+RV_API char *rv_copy(rv_talk *talk, rv_bytes bytes);
+
 /* ---- 3 whole answers --------------------------------------------------------------------------- */
 
 /* Each answers the talk and returns RV_OK, RV_EGONE (the client has left) or RV_ESTATE (answered

@@ -166,14 +166,10 @@ static rv_error echo_head(rv_talk *talk)
 {
     char length[24];
     rv_bytes type = rv_header(talk, "Content-Type");
-    char *text = rv_alloc(talk, type.len + 1);
+    char *text = type.len > 0 ? rv_copy(talk, type) : "application/octet-stream";
     if (text == NULL)
         return RV_ENOMEM;
-    if (type.len > 0)
-        memcpy(text, type.ptr, type.len);
-    text[type.len] = '\0';
-    rv_error error =
-        rv_set_header(talk, "Content-Type", type.len > 0 ? text : "application/octet-stream");
+    rv_error error = rv_set_header(talk, "Content-Type", text);
     if (error == 0 && rv_content_length(talk) >= 0) {
         snprintf(length, sizeof length, "%lld", (long long)rv_content_length(talk));
         error = rv_set_header(talk, "Content-Length", length);

@@ -64,15 +64,24 @@ static void note(struct rv_talk *talk, rv_bytes name)
     talk->type_set = talk->type_set || is(name, "Content-Type");
 }
 
-static rv_error append(struct rv_talk *talk, rv_bytes name, rv_bytes value)
+/* A copy of both in the talk's arena; NULL: no memory. */
+static struct rv_response_field *make_field(struct rv_talk *talk, rv_bytes name, rv_bytes value)
 {
     struct rv_response_field *field = rv_arena_alloc(&talk->arena, sizeof *field);
     char *name_copy = rv_arena_copy(&talk->arena, name);
     char *value_copy = rv_arena_copy(&talk->arena, value);
     if (field == NULL || name_copy == NULL || value_copy == NULL)
-        return RV_ENOMEM;
+        return NULL;
     *field = (struct rv_response_field){rv_slice(name_copy, name.len),
                                         rv_slice(value_copy, value.len), NULL};
+    return field;
+}
+
+static rv_error append(struct rv_talk *talk, rv_bytes name, rv_bytes value)
+{
+    struct rv_response_field *field = make_field(talk, name, value);
+    if (field == NULL)
+        return RV_ENOMEM;
     *talk->fields_last = field;
     talk->fields_last = &field->next;
     note(talk, name);
@@ -152,13 +161,9 @@ rv_error rv_set_trailer(rv_talk *talk, const char *name, const char *value)
     if (!rv_is_token(field) || text.ptr == NULL || !rv_field_value_is_valid(text) ||
         is_forbidden_in_trailers(field))
         return RV_EINVAL;
-    struct rv_response_field *made = rv_arena_alloc(&talk->arena, sizeof *made);
-    char *name_copy = rv_arena_copy(&talk->arena, field);
-    char *value_copy = rv_arena_copy(&talk->arena, text);
-    if (made == NULL || name_copy == NULL || value_copy == NULL)
+    struct rv_response_field *made = make_field(talk, field, text);
+    if (made == NULL)
         return RV_ENOMEM;
-    *made = (struct rv_response_field){rv_slice(name_copy, field.len),
-                                       rv_slice(value_copy, text.len), NULL};
     struct rv_response_field **last = &talk->trailer_fields;
     while (*last != NULL)
         last = &(*last)->next;

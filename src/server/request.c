@@ -176,6 +176,11 @@ rv_bytes rv_cookie(rv_talk *talk, const char *name)
     return NOTHING;
 }
 
+char *rv_copy(rv_talk *talk, rv_bytes bytes)
+{
+    return talk == NULL ? NULL : rv_arena_copy(&talk->arena, bytes);
+}
+
 void *rv_alloc(rv_talk *talk, size_t size)
 {
     return talk == NULL ? NULL : rv_arena_alloc(&talk->arena, size);

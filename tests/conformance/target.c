@@ -17,13 +17,10 @@ static int root(rv_talk *talk, void *ctx)
     (void)ctx;
     if (body.len == 0)
         return rv_text(talk, 200, "OK");
-    char *text = rv_alloc(talk, type.len + 1);
+    char *text = type.len > 0 ? rv_copy(talk, type) : "application/octet-stream";
     if (text == NULL)
         return RV_ENOMEM;
-    if (type.len > 0)
-        memcpy(text, type.ptr, type.len);
-    text[type.len] = '\0';
-    return rv_reply(talk, 200, type.len > 0 ? text : "application/octet-stream", body);
+    return rv_reply(talk, 200, text, body);
 }
 
 /* Lines of a name, a separator and a value, from either of the two walks. */
