@@ -49,7 +49,7 @@ typedef struct rv_bytes {
 /* A view of a C string, without its terminator. NULL gives the absent view. */
 RV_API rv_bytes rv_str(const char *text);
 
-/* True when the view holds exactly the octets of the C string `text`. */
+/* True when the view holds exactly the octets of the C string `text`; the absent view only equals NULL. */
 RV_API bool rv_equals(rv_bytes bytes, const char *text);
 
 /* Outcomes that are no failures. */

@@ -166,7 +166,7 @@ static rv_error echo_head(rv_talk *talk)
 {
     char length[24];
     rv_bytes type = rv_header(talk, "Content-Type");
-    char *text = type.len > 0 ? rv_copy(talk, type) : "application/octet-stream";
+    const char *text = type.len > 0 ? rv_copy(talk, type) : "application/octet-stream";
     if (text == NULL)
         return RV_ENOMEM;
     rv_error error = rv_set_header(talk, "Content-Type", text);

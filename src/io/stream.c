@@ -358,6 +358,12 @@ void rv_stream_resume(struct rv_stream *stream)
         rv_stream_schedule(stream);
 }
 
+void rv_stream_receive_now(struct rv_stream *stream)
+{
+    if (!stream->closed && !stream->paused)
+        stream->loop->backend->receive(stream);
+}
+
 void rv_stream_discard(struct rv_stream *stream)
 {
     stream->discarding = true;

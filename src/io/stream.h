@@ -107,6 +107,9 @@ uint64_t rv_stream_acknowledged(struct rv_stream *stream);
 void rv_stream_pause(struct rv_stream *stream);
 void rv_stream_resume(struct rv_stream *stream);
 
+/* Delivers what has arrived and is not delivered yet, in this call. Not from inside on_data. */
+void rv_stream_receive_now(struct rv_stream *stream);
+
 /* Drops everything that arrives from now on. */
 void rv_stream_discard(struct rv_stream *stream);
 

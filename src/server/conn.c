@@ -78,7 +78,11 @@ bool rv_conn_is_idle(const struct rv_conn *conn)
 void rv_conn_stop(struct rv_conn *conn)
 {
     conn->last = true;
-    if (conn->phase == RV_CONN_HEAD && conn->input == NULL)
+    if (conn->phase != RV_CONN_HEAD || conn->input != NULL)
+        return;
+    /* A request that is there already is still answered. */
+    rv_stream_receive_now(&conn->stream);
+    if (!conn->stream.closed && conn->phase == RV_CONN_HEAD && conn->input == NULL)
         end(conn, false);
 }
 

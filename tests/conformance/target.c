@@ -17,7 +17,7 @@ static int root(rv_talk *talk, void *ctx)
     (void)ctx;
     if (body.len == 0)
         return rv_text(talk, 200, "OK");
-    char *text = type.len > 0 ? rv_copy(talk, type) : "application/octet-stream";
+    const char *text = type.len > 0 ? rv_copy(talk, type) : "application/octet-stream";
     if (text == NULL)
         return RV_ENOMEM;
     return rv_reply(talk, 200, text, body);
