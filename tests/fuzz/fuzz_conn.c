@@ -141,11 +141,21 @@ static uint64_t magnitude(uint8_t octet)
     return (uint64_t)(octet & 15) << (octet >> 4);
 }
 
+static void half_close(struct client *client)
+{
+    if (client->test == NULL || rv_test_half_close(client->test) != RV_OK)
+        return;
+    client->has_half_closed = true;
+    client->conversation.is_ending = true;
+}
+
 static void stop(void)
 {
     if (!has_stopped)
         rv_worker_post_stop(server->workers[0]);
     has_stopped = true;
+    for (size_t i = 0; i < CLIENTS; i++)
+        clients[i].conversation.is_ending = true;
 }
 
 static void answer(uint8_t octet)
@@ -194,8 +204,7 @@ static bool operate(uint8_t letter)
         connect_to(current);
         break;
     case 'h':
-        if (current->test != NULL && rv_test_half_close(current->test) == RV_OK)
-            current->has_half_closed = true;
+        half_close(current);
         break;
     case 'n':
         disconnect(current);

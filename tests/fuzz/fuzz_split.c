@@ -71,8 +71,10 @@ static void finish(rv_test *client, bool half_closes)
         take(client);
     }
     REQUIRE(!is_busy());
-    if (half_closes)
+    if (half_closes) {
+        conversation.is_ending = true;
         rv_test_half_close(client); /* RV_EGONE: the server has closed */
+    }
     for (int i = 0; i < 20 && !conversation.is_closed; i++) {
         rv_test_advance_ms(client, 10000);
         take(client);

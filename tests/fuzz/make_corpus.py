@@ -102,6 +102,8 @@ SCRIPTS = {
     "half-close-in-body": post("/echo", "abcdefgh")[:-4] + op("h"),
     "half-close-while-suspended": get("/suspend") + get("/whole") + op("h") + op("a", 0),
     "idle": get("/whole") + op("s") + MINUTES_4,
+    "kept-body": post("/suspend", "kept" * 5) + op("s") + post("/later", "later") + op("c", 1)
+    + post("/body", "other" * 30) + op("a", 0) + op("t", 0x14),
     "later": get("/later?ms=900") + get("/ticks?n=90&ms=40") + op("s") + SECONDS_8,
     "old-stream": get("/stream?n=99", "1.0", "Connection: keep-alive\r\n") + op("s"),
     "pause": chunked("/pause", "abc", "def", "g") + op("s") + op("t", 0x15),
@@ -113,6 +115,7 @@ SCRIPTS = {
     "slow-head": b"GET / HT" + op("s") + SECONDS_8 + MINUTES_4,
     "stall": op("w", 0x88) + get("/big-file") + op("s") + MINUTES_4,
     "stop": get("/later") + op("c", 1) + get("/whole") + op("S") + op("t", 0x88),
+    "stop-while-streaming": get("/ticks") + op("s") + op("S") + op("t", 0x13),
     "too-much": b"".join([post("/body", "z" * 90), op("x", 60)])
     + b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n",
     "unread": post("/unread", "x" * 60) + get("/twice") + op("s"),

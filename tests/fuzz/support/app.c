@@ -374,16 +374,22 @@ static int broken(rv_talk *talk, struct fuzz_job *job)
 
 /* ---- later ------------------------------------------------------------------------------------- */
 
+/* Echoes the body, which has been kept meanwhile, when there is one. */
+static int kept(rv_talk *talk, struct fuzz_job *job)
+{
+    return rv_body(talk).len > 0 ? body(talk, job) : whole(talk, job);
+}
+
 static int later(rv_talk *talk, struct fuzz_job *job)
 {
-    return fuzz_job_after(talk, job, number(talk, "ms", 10, 1000), whole);
+    return fuzz_job_after(talk, job, number(talk, "ms", 10, 1000), kept);
 }
 
 static int answer(rv_talk *talk, struct fuzz_job *job, unsigned way)
 {
     switch (way % 8) {
     case 0:
-        return whole(talk, job);
+        return kept(talk, job);
     case 1:
         return borrowed(talk, job);
     case 2:
@@ -464,7 +470,7 @@ rv_server *fuzz_app_server(void)
                    .body_bytes_max = 4096,
                    .output_high_bytes = 8192,
                    .output_low_bytes = 2048,
-                   .requests_per_connection_max = 100,
+                   .requests_per_connection_max = FUZZ_REQUESTS_OF_A_CONNECTION,
                    .connections_max = 3},
     };
     if (file_path[0] == '\0') {

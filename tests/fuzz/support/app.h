@@ -16,7 +16,7 @@
  *        ?fail= after so many ?borrow=1      /pause       takes each piece after a millisecond
  *        ?trailer=1                          /broken ?n=  fails after n octets of the body;
  *    /ticks ?n= ?k= ?ms=                                  ?answer=1: answers first
- *    /later ?ms=                             /suspend     until fuzz_app_answer; /suspend-body the
+ *    /later ?ms= echoes a body, if any       /suspend     until fuzz_app_answer; /suspend-body the
  *    /nothing /twice /begin /begin-fail                   same with its streamed body
  *    /fields ?n= large fields                /wake        answers for the oldest suspended one
  *    /param/{name}/{rest...} /cookies /redirect ?to= /problem ?status=

@@ -70,6 +70,8 @@ static void require_conn(const struct rv_conn *conn, bool (*waits_outside)(rv_ha
         REQUIRE(conn->input == NULL);
     REQUIRE(!stream->paused || conn->input != NULL);
     REQUIRE(conn->input == NULL || conn->input->len > 0);
+    /* What comes behind the last request is never waited for. */
+    REQUIRE(!conn->last || conn->phase != RV_CONN_HEAD || conn->input != NULL);
     require_deadline(conn);
 }
 

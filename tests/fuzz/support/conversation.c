@@ -55,6 +55,17 @@ static void check_refusal(const struct fuzz_response *response)
     REQUIRE(known && response->says_close && response->has_length);
 }
 
+/* Whatever the server dislikes about a request that is whole, it does not have to close for it: if it
+   does, it has lost its place, and refuses what is no head. */
+static void check_bad_request(const struct fuzz_conversation *conversation)
+{
+    const struct fuzz_response *response = &conversation->response;
+    const struct fuzz_request *request = conversation->request;
+    bool may_close = !request->is_whole || !request->keep_alive || conversation->is_ending ||
+                     conversation->answered + 1 >= FUZZ_REQUESTS_OF_A_CONNECTION;
+    REQUIRE(response->status != 400 || !response->says_close || may_close);
+}
+
 static void read_label(struct fuzz_conversation *conversation)
 {
     const struct fuzz_response *response = &conversation->response;
@@ -101,6 +112,7 @@ static void begin_response(struct fuzz_conversation *conversation)
         response->without_content = request->is_head;
         REQUIRE(request->keep_alive || response->says_close);
         REQUIRE(request->minor > 0 || !response->chunked);
+        check_bad_request(conversation);
     }
     bool ends_by_close = !response->chunked && !response->has_length &&
                          !response->without_content && response->status != 204 &&
@@ -152,7 +164,7 @@ void fuzz_conversation_begin(struct fuzz_conversation *conversation,
     fuzz_response_begin(&conversation->response);
     conversation->answered = 0;
     conversation->is_over = conversation->is_closed = conversation->was_cut = false;
-    conversation->interim_seen = false;
+    conversation->is_ending = conversation->interim_seen = false;
     conversation->request = NULL;
     conversation->received = 0;
     conversation->transcript = transcript;

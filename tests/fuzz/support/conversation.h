@@ -21,7 +21,10 @@ enum fuzz_content {
     FUZZ_CONTENT_ECHO     /* "echo": the request's body */
 };
 
-enum { FUZZ_PATTERN_MAX = 128 * 1024 };
+enum {
+    FUZZ_PATTERN_MAX = 128 * 1024,
+    FUZZ_REQUESTS_OF_A_CONNECTION = 100 /* that the server answers */
+};
 
 /* Octets that tell their place. */
 extern char fuzz_pattern[FUZZ_PATTERN_MAX];
@@ -40,6 +43,7 @@ struct fuzz_conversation {
     bool is_over;    /* a response has said that it is the last, and is whole */
     bool is_closed;  /* the server has closed */
     bool was_cut;    /* ... within a response */
+    bool is_ending;  /* set by the target: client or server are about to end the connection */
     bool interim_seen;
     const struct fuzz_request
         *request; /* that the response at hand answers; NULL: a refused head */
