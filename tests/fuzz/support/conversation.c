@@ -152,6 +152,7 @@ static void end_response(struct fuzz_conversation *conversation)
     conversation->answered++;
     conversation->interim_seen = false;
     conversation->is_over = response->says_close;
+    conversation->has_no_end = !had_content;
     note(conversation, RV_LIT("\n(whole)\n"));
 }
 
@@ -164,7 +165,7 @@ void fuzz_conversation_begin(struct fuzz_conversation *conversation,
     fuzz_response_begin(&conversation->response);
     conversation->answered = 0;
     conversation->is_over = conversation->is_closed = conversation->was_cut = false;
-    conversation->is_ending = conversation->interim_seen = false;
+    conversation->has_no_end = conversation->is_ending = conversation->interim_seen = false;
     conversation->request = NULL;
     conversation->received = 0;
     conversation->transcript = transcript;

@@ -40,7 +40,8 @@ struct fuzz_conversation {
     struct fuzz_requests requests;
     struct fuzz_response response;
     size_t answered; /* requests whose final response is whole */
-    bool is_over;    /* a response has said that it is the last, and is whole */
+    bool is_over;    /* a response has said that it is the last, and is whole ... */
+    bool has_no_end; /* ... by its head alone: its handler may still stream what is left out */
     bool is_closed;  /* the server has closed */
     bool was_cut;    /* ... within a response */
     bool is_ending;  /* set by the target: client or server are about to end the connection */
