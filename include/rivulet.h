@@ -179,10 +179,10 @@ typedef struct rv_server_options {
        open listening socket) and "inherited" (all that LISTEN_FDS passes on). Port 0 lets the
        kernel choose; rv_server_address tells. */
     const char *listen;
-    unsigned workers;      /* worker threads; 0: one for each CPU that the process may use */
-    unsigned backlog;      /* length asked for of each accept queue; 0: 4096 */
-    unsigned pool_threads; /* threads for handlers that block (RV_ON_POOL); 0: 8 */
-    uint64_t stop_grace_ms; /* how long running talks may take after a stop; 0: 5000 */
+    unsigned workers;        /* worker threads; 0: one for each CPU that the process may use */
+    unsigned backlog;        /* length asked for of each accept queue; 0: 4096 */
+    unsigned pool_threads;   /* threads for handlers that block (RV_ON_POOL); 0: 8 */
+    uint64_t stop_grace_ms;  /* how long running talks may take after a stop; 0: 5000 */
     const char *server_name; /* the Server field; NULL: "rivulet"; "": no such field */
     bool keep_signals;       /* true: rv_server_run leaves SIGTERM and SIGINT alone */
     /* true: TCP connections are always accepted when they are made. By default, while most of them
@@ -254,9 +254,9 @@ RV_API int rv_text(rv_talk *talk, int status, const char *text);
 
 RV_API rv_bytes rv_method(const rv_talk *talk); /* "GET"; case as sent (RFC 9110 section 9.1) */
 RV_API rv_bytes rv_target(const rv_talk *talk); /* the request target as sent */
-RV_API rv_bytes rv_path(const rv_talk *talk);   /* decoded, dot segments removed; "*" for OPTIONS * */
-RV_API rv_bytes rv_query(const rv_talk *talk);  /* behind the "?", not decoded; absent without one */
-RV_API rv_bytes rv_host(const rv_talk *talk);   /* authority: of the target if it has one, else Host */
+RV_API rv_bytes rv_path(const rv_talk *talk); /* decoded, dot segments removed; "*" for OPTIONS * */
+RV_API rv_bytes rv_query(const rv_talk *talk); /* behind the "?", not decoded; absent without one */
+RV_API rv_bytes rv_host(const rv_talk *talk);  /* the target's authority if it has one, else Host */
 RV_API rv_bytes rv_scheme(const rv_talk *talk); /* "http" */
 RV_API rv_bytes rv_peer(const rv_talk *talk);   /* "127.0.0.1:50512", "[::1]:50512", or "unix:" */
 RV_API int rv_http_minor(const rv_talk *talk);  /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later */
@@ -299,9 +299,10 @@ RV_API char *rv_copy(rv_talk *talk, rv_bytes bytes);
 
 /* Each answers the talk and returns RV_OK, RV_EGONE (the client has left) or RV_ESTATE (answered
    already). Content-Length, Date and Server are set by the library. For HEAD the body is left out. */
-RV_API int rv_html(rv_talk *talk, int status, const char *html); /* text/html; charset=UTF-8; copies */
-RV_API int rv_json(rv_talk *talk, int status, const char *json); /* application/json; copies */
-RV_API int rv_reply(rv_talk *talk, int status, const char *content_type, rv_bytes body); /* copies */
+/* These copy. rv_html is text/html; charset=UTF-8, rv_json application/json. */
+RV_API int rv_html(rv_talk *talk, int status, const char *html);
+RV_API int rv_json(rv_talk *talk, int status, const char *json);
+RV_API int rv_reply(rv_talk *talk, int status, const char *content_type, rv_bytes body);
 
 /* Does not copy: `body` must stay as it is until `release(ctx)` is called, once, on the talk's worker:
    when the body is sent, or when the client has left. `release` may be NULL for static data. */

@@ -23,7 +23,7 @@ struct rv_worker {
     bool ended;    /* its loop turns no more */
     bool accept_paused;
     uint64_t accepted_ms; /* when the last connection came */
-    uint64_t log_ms; /* when it last complained that it cannot accept */
+    uint64_t log_ms;      /* when it last complained that it cannot accept */
     struct rv_h1_preamble preamble;
 
     struct rv_listener *listeners; /* owned; one for each endpoint */
