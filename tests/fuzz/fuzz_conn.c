@@ -83,6 +83,7 @@ static void check(void)
         if (clients[i].test != NULL)
             take(&clients[i]);
     fuzz_require_at_rest(server, fuzz_app_is_suspended);
+    fuzz_scribble(server);
     rv_counters(server, &now);
     REQUIRE(now.octets_sent - was.octets_sent == received);
     REQUIRE(now.octets_received - was.octets_received <= sent);

@@ -37,6 +37,7 @@ static void take(rv_test *client)
     if (rv_test_closed(client))
         fuzz_conversation_closed(&conversation);
     fuzz_require_at_rest(server, fuzz_app_is_suspended);
+    fuzz_scribble(server);
 }
 
 /* How many of the octets the server has taken; it takes none when it has closed. */

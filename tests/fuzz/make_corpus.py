@@ -14,7 +14,7 @@ import re
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = HERE.parent / "wire" / "cases"
 SMALL = 600  # octets: a seed that is larger slows everything down that is made from it
-CASES_OF_A_FILE = {"fuzz_conn": 3, "fuzz_split": 5}
+CASES_OF_A_FILE = {"fuzz_conn": 2, "fuzz_split": 5}
 
 # What a wire case asks for -> what is nearest to it in the fuzzed server.
 PATHS = {
@@ -99,14 +99,30 @@ SCRIPTS = {
     "fields-large": get("/fields?n=18") + op("s"),
     "four-clients": b"".join(op("c", n) + get("/suspend?n=%d" % n) for n in range(4))
     + op("a", 0x10) + op("c", 1) + get("/wake") + op("a", 0) + op("t", 0x28),
+    "handlers-for-bodies": b"".join(chunked("/" + name, "abc", "d") for name in (
+        "body", "echo", "unread", "early", "pause", "broken?n=2", "later", "trailer"))
+    + chunked("/trailer", "e", end="0\r\nX-T: 1\r\n\r\n") + op("s") + op("t", 0x28),
+    "handlers-streamed": b"".join(get("/" + name) for name in (
+        "stream?trailer=1", "stream?length=100", "stream?n=40000&k=17000&borrow=1", "begin",
+        "begin-fail", "ticks", "stream?n=40000&k=17000&borrow=1&length=100", "stream?fail=9"))
+    + op("s") + op("t", 0x28),
+    "handlers-whole": b"".join(get("/" + name) for name in (
+        "twice", "nothing", "redirect?to=%3Ca%26%3E", "problem?status=404", "cookies",
+        "param/a/b%20c/d", "no-file", "file", "fields?n=1&own=1", "whole?n=70000", "whole?n=0"))
+    + b"HEAD /big-file HTTP/1.1\r\nHost: x\r\n\r\n" + op("s"),
+    "no-handler": b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\nOPTIONS /body HTTP/1.1\r\nHost: x\r\n\r\n"
+    + b"DELETE /whole HTTP/1.1\r\nHost: x\r\n\r\n" + get("/x") + get("http://x") + get("/%00")
+    + get("/whole", fields="Expect: x\r\n") + chunked("/sized", "abc")
+    + b"CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n" + op("s"),
     "half-close-in-body": post("/echo", "abcdefgh")[:-4] + op("h"),
     "half-close-while-suspended": get("/suspend") + get("/whole") + op("h") + op("a", 0),
     "idle": get("/whole") + op("s") + MINUTES_4,
-    "kept-body": post("/suspend", "kept" * 5) + op("s") + post("/later", "later") + op("c", 1)
+    "kept-body": post("/suspend/a-name", "kept" * 5) + op("s") + post("/later", "later") + op("c", 1)
     + post("/body", "other" * 30) + op("a", 0) + op("t", 0x14),
     "later": get("/later?ms=900") + get("/ticks?n=90&ms=40") + op("s") + SECONDS_8,
     "old-stream": get("/stream?n=99", "1.0", "Connection: keep-alive\r\n") + op("s"),
     "pause": chunked("/pause", "abc", "def", "g") + op("s") + op("t", 0x15),
+    "page-full": get("/whole?n=15000") + op("x", 9),
     "pipeline-80": get("/whole?n=0") + op("x", 80),
     "quit-in-the-middle": op("w", 3) + get("/stream?n=9000&borrow=1") + op("s") + op("q"),
     "reset-while-pending": get("/later") + op("s") + op("r") + SECONDS_8,
@@ -142,8 +158,9 @@ def main():
     # How many lengths of pieces, the lengths, and the octets (fuzz_split.c).
     split = {f"case-{name}": b"\x02\x03\x11" + b"".join(segments)
              for name, segments, _ in cases(CASES_OF_A_FILE["fuzz_split"])}
-    for name in ("answer-in-every-way", "broken-body", "early", "pause", "body-asked-late"):
-        split[f"script-{name}"] = b"\x01\x07" + re.sub(rb"\xff[atx].|\xff.", b"", SCRIPTS[name],
+    for name in ("body-asked-late", "broken-body", "early", "handlers-for-bodies",
+                 "handlers-streamed", "handlers-whole", "no-handler", "pause"):
+        split[f"script-{name}"] = b"\x01\x07" + re.sub(rb"\xff[actwx].|\xff.", b"", SCRIPTS[name],
                                                        flags=re.DOTALL)
     replace_all("fuzz_split", split)
 

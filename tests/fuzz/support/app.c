@@ -100,6 +100,12 @@ static int fields(rv_talk *talk, struct fuzz_job *job)
     for (uint64_t i = number(talk, "n", 3, 20); i > 0; i--)
         REQUIRE(rv_add_header(talk, "X-Large", value) == RV_OK);
     REQUIRE(rv_set_header(talk, "X-Bad", "a\r\nb") == RV_EINVAL);
+    if (number(talk, "own", 0, 1) == 1) {
+        REQUIRE(rv_set_header(talk, "Date", "Fri, 13 Feb 2009 23:31:30 GMT") == RV_OK);
+        REQUIRE(rv_add_header(talk, "Content-Type", "text/x") == RV_OK);
+        REQUIRE(rv_add_header(talk, "Content-Type", "text/y") == RV_OK);
+        REQUIRE(rv_set_header(talk, "Transfer-Encoding", "chunked") == RV_EINVAL);
+    }
     return whole(talk, job);
 }
 
@@ -374,15 +380,34 @@ static int broken(rv_talk *talk, struct fuzz_job *job)
 
 /* ---- later ------------------------------------------------------------------------------------- */
 
-/* Echoes the body, which has been kept meanwhile, when there is one. */
+/* The request must be what it was when it came: its name, its target (label), and its body, which is
+   echoed when there is one. */
 static int kept(rv_talk *talk, struct fuzz_job *job)
 {
+    rv_bytes name = rv_param(talk, "name");
+    REQUIRE(name.len >= job->name_length);
+    REQUIRE(name.len == 0 || memcmp(name.ptr, job->name, job->name_length) == 0);
     return rv_body(talk).len > 0 ? body(talk, job) : whole(talk, job);
+}
+
+static void keep_name(rv_talk *talk, struct fuzz_job *job)
+{
+    rv_bytes name = rv_param(talk, "name");
+    job->name_length = name.len < sizeof job->name ? name.len : sizeof job->name;
+    if (job->name_length > 0)
+        memcpy(job->name, name.ptr, job->name_length);
 }
 
 static int later(rv_talk *talk, struct fuzz_job *job)
 {
+    keep_name(talk, job);
     return fuzz_job_after(talk, job, number(talk, "ms", 10, 1000), kept);
+}
+
+static int suspend(rv_talk *talk, struct fuzz_job *job)
+{
+    keep_name(talk, job);
+    return fuzz_job_suspend(talk, job);
 }
 
 static int answer(rv_talk *talk, struct fuzz_job *job, unsigned way)
@@ -454,8 +479,9 @@ static struct {
     {"* /early", {early}, &streamed},
     {"* /broken", {broken}, &streamed},
     {"* /later", {later}, NULL},
-    {"* /suspend", {fuzz_job_suspend}, NULL},
-    {"* /suspend-body", {fuzz_job_suspend}, &streamed},
+    {"* /suspend", {suspend}, NULL},
+    {"* /suspend/{name}", {suspend}, NULL},
+    {"* /suspend-body", {suspend}, &streamed},
     {"* /wake", {wake}, NULL},
 };
 

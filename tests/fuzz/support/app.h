@@ -18,7 +18,8 @@
  *    /ticks ?n= ?k= ?ms=                                  ?answer=1: answers first
  *    /later ?ms= echoes a body, if any       /suspend     until fuzz_app_answer; /suspend-body the
  *    /nothing /twice /begin /begin-fail                   same with its streamed body
- *    /fields ?n= large fields                /wake        answers for the oldest suspended one
+ *    /fields ?n= large ones, ?own=1 its own  /suspend/{name}
+ *                                            /wake        answers for the oldest suspended one
  *    /param/{name}/{rest...} /cookies /redirect ?to= /problem ?status=
  */
 #ifndef FUZZ_APP_H

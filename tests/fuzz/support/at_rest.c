@@ -6,6 +6,8 @@
 #include "fuzz/support/require.h"
 #include "server/talk.h"
 
+#include <assert.h>
+
 static const struct rv_worker *worker_of(const rv_server *server)
 {
     return server->workers[0];
@@ -97,6 +99,15 @@ void fuzz_require_at_rest(const rv_server *server, bool (*waits_outside)(rv_hand
     REQUIRE(conns == worker->conn_count && conns == worker->conn_slab.taken);
     REQUIRE(with_talk == talks);
     REQUIRE(timers == worker->loop.wheel.count);
+}
+
+void fuzz_scribble(const rv_server *server)
+{
+    enum { OCTETS = 8192 }; /* most segments are smaller, and this is done often */
+    static_assert(OCTETS <= RV_RECEIVE_BYTES && OCTETS <= RV_PAGE_BYTES, "both have so many");
+    const struct rv_loop *loop = &worker_of(server)->loop;
+    memset(loop->receive_buffer, '~', OCTETS);
+    memset(loop->page, '~', OCTETS);
 }
 
 static bool nobody(rv_handle handle)

@@ -31,6 +31,8 @@ struct fuzz_job {
     uint64_t fail_at;
     uint64_t delay_ms;
     bool borrows;
+    size_t name_length; /* of the parameter "name", as it was at first */
+    char name[32];
 };
 
 /* A handler of a route, with the app's handler as its ctx: gives the talk a job. */
