@@ -137,6 +137,7 @@ static struct wire_case read_case(const json_t *json, const char *group,
         .advance_ms = (uint64_t)json_integer_value(json_object_get(json, "advance_ms")),
         .half_close = json_is_true(json_object_get(json, "half_close")),
         .awaits_continue = json_object_get(json, "awaits") != NULL,
+        .unannounced = json_is_true(json_object_get(json, "unannounced")),
         .interim = -1,
     };
     if (made.id == NULL || made.note == NULL || json_array_size(made.expect) == 0)

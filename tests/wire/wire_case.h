@@ -30,6 +30,7 @@ struct wire_case {
     uint64_t advance_ms;
     bool half_close;
     bool awaits_continue;
+    bool unannounced; /* the end of the connection need not be said before */
 };
 
 struct wire_cases {
