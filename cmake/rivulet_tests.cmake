@@ -1,6 +1,7 @@
 # Test programs and fuzz targets.
 #
 # tests/unit/**/test_*.c each become one cmocka program and one ctest test named after the file.
+# What several of them share is tests/support/*.c.
 # tests/wire/run_*.c are tests, too; what they share is tests/wire/wire_*.c.
 # Tests link the library's objects rather than the library, so that hidden functions can be called,
 # and run in the source root, so that case files are found by their path in the tree.
@@ -16,7 +17,7 @@ function(rv_add_test name)
     # assert() stays alive in tests, whatever the build type says.
     target_compile_options(${name} PRIVATE -UNDEBUG)
     target_include_directories(${name} PRIVATE tests)
-    target_link_libraries(${name} PRIVATE rivulet_objects PkgConfig::cmocka)
+    target_link_libraries(${name} PRIVATE test_support rivulet_objects PkgConfig::cmocka)
     rv_link_as_users_do(${name})
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES
@@ -35,6 +36,14 @@ function(rv_add_tests)
     find_package(PkgConfig REQUIRED)
     pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
     pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
+
+    # An archive, so that each test takes from it what it uses.
+    file(GLOB test_support CONFIGURE_DEPENDS tests/support/*.c)
+    add_library(test_support STATIC ${test_support})
+    rv_program_flags(test_support)
+    target_compile_options(test_support PRIVATE -UNDEBUG)
+    target_include_directories(test_support PRIVATE include src tests)
+    target_link_libraries(test_support PRIVATE PkgConfig::cmocka)
 
     file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
     foreach(source IN LISTS unit_sources)
