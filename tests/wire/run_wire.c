@@ -257,8 +257,8 @@ static void judge(const struct trial *trial, const struct octets *received, bool
         fitting = fitting || fits(expected, actual);
     }
     struct wire_segment joined = wire_case_joined(wire_case, "");
-    bool may_just_close =
-        wire_case->half_close || memmem(joined.octets, joined.length, "HTTP/1.0", 8) != NULL;
+    bool may_just_close = wire_case->half_close || wire_case->unannounced ||
+                          memmem(joined.octets, joined.length, "HTTP/1.0", 8) != NULL;
     free(joined.octets);
     const char *fault =
         fitting ? wire_answers_check(&answers, closed, may_just_close) : "not what was expected";

@@ -22,7 +22,8 @@ THREADS = 48
 SILENCE_S = 0.3
 TIMEOUT_S = 15.0
 KEYS = {"id", "source", "note", "send", "expect", "also", "interim", "awaits", "half_close",
-        "octets", "pause_ms", "advance_ms", "head_responses", "template"}
+        "octets", "pause_ms", "advance_ms", "head_responses", "template",
+        "unannounced"}
 
 
 def load_cases():
@@ -178,7 +179,8 @@ def judge(case, result, as_given):
     actual = answers.summary(finals, closed)
     assert fits(case, actual), f"{case['note']}: got {actual}: {octets[:2000]!r}"
     old = any("HTTP/1.0" in str(segment) for segment in case["send"])
-    answers.check(finals, closed, may_just_close=old or case.get("half_close", False))
+    answers.check(finals, closed, may_just_close=old or case.get("half_close", False)
+                  or case.get("unannounced", False))
     for also in case.get("also", ()):
         check_also(also, finals)
     if "interim" in case and (as_given or case["interim"] == 0):
