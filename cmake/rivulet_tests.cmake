@@ -66,6 +66,9 @@ function(rv_add_fuzz_targets)
     add_library(fuzz_support STATIC ${fuzz_support})
     rv_program_flags(fuzz_support)
     target_include_directories(fuzz_support PRIVATE include src tests)
+    # Memory runs out when a target says so (support/memory.h).
+    target_link_options(fuzz_support INTERFACE
+        LINKER:--wrap=malloc LINKER:--wrap=calloc LINKER:--wrap=realloc)
     # The search is led by what the server does, not by those who judge it.
     set(judges ${fuzz_support})
     list(FILTER judges EXCLUDE REGEX "/(app|jobs)\\.c$")

@@ -8,6 +8,7 @@
  *     t N  lets time pass                w N  lets the client take so many octets (255: all)
  *     h    half-closes                   r    resets
  *     a N  answers a suspended talk      S    stops the server
+ *     m N  lets N/2 allocations succeed in the next operation, and then one fail; N odd: all
  *     q    ends the script at once: connections are reset as they are
  *
  * 0xff 0xff sends an 0xff. So a file of requests is a script, and any script can be read.
@@ -22,6 +23,7 @@
 #include "fuzz/support/app.h"
 #include "fuzz/support/at_rest.h"
 #include "fuzz/support/conversation.h"
+#include "fuzz/support/memory.h"
 #include "fuzz/support/require.h"
 #include "io/sim.h"
 #include "server/worker.h"
@@ -47,6 +49,9 @@ static char segment[SEGMENT_MAX];
 static size_t segment_length;
 static bool time_has_passed;
 static bool has_stopped;
+static bool memory_runs_out; /* in the next operation */
+static bool memory_fails_for_all;
+static unsigned memory_left;
 static uint64_t received;     /* by all clients of this run */
 static uint64_t sent;         /* to the server, in this run */
 static rv_counter_values was; /* the counters when it began */
@@ -59,13 +64,14 @@ static void check_fate(const struct client *client)
     const struct fuzz_conversation *conversation = &client->conversation;
     bool is_lost = conversation->requests.phase == FUZZ_LOST;
     bool is_forced = client->has_half_closed || client->has_reset || time_has_passed ||
-                     has_stopped || fuzz_app_has_failed();
+                     has_stopped || fuzz_app_has_failed() || fuzz_memory_has_failed();
     REQUIRE((conversation->is_over && !conversation->was_cut) || is_lost || is_forced);
 }
 
 static void take(struct client *client)
 {
     struct fuzz_conversation *conversation = &client->conversation;
+    fuzz_memory_is_back();
     rv_bytes octets = rv_test_received(client->test);
     received += octets.len;
     fuzz_conversation_received(conversation, octets);
@@ -79,13 +85,14 @@ static void take(struct client *client)
 static void check(void)
 {
     rv_counter_values now;
+    fuzz_memory_is_back();
     for (size_t i = 0; i < CLIENTS; i++)
         if (clients[i].test != NULL)
             take(&clients[i]);
     fuzz_require_at_rest(server, fuzz_app_is_suspended);
     fuzz_scribble(server);
     rv_counters(server, &now);
-    REQUIRE(now.octets_sent - was.octets_sent == received);
+    REQUIRE(now.octets_sent - was.octets_sent == received || fuzz_memory_has_failed());
     REQUIRE(now.octets_received - was.octets_received <= sent);
 }
 
@@ -125,6 +132,9 @@ static void send_segment(size_t times, bool drip)
 {
     size_t once = segment_length;
     connect_to(current);
+    if (memory_runs_out)
+        fuzz_memory_runs_out(memory_left, memory_fails_for_all);
+    memory_runs_out = false;
     for (; times > 1 && once > 0 && once <= SEGMENT_MAX - segment_length; times--) {
         memcpy(segment + segment_length, segment, once);
         segment_length += once;
@@ -207,6 +217,13 @@ static bool operate(uint8_t letter)
     case 'h':
         half_close(current);
         break;
+    case 'm': {
+        uint8_t octet = next_octet();
+        memory_runs_out = true;
+        memory_left = octet / 2;
+        memory_fails_for_all = octet % 2 == 1;
+        break;
+    }
     case 'n':
         disconnect(current);
         connect_to(current);
@@ -302,11 +319,12 @@ static void begin(void)
     for (int i = 0; i < 2; i++)
         rv_worker_turn(server->workers[0], 0);
     fuzz_app_begin();
+    fuzz_memory_begin();
     rv_counters(server, &was);
     current = clients;
     segment_length = 0;
     received = sent = 0;
-    time_has_passed = has_stopped = false;
+    time_has_passed = has_stopped = memory_runs_out = false;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

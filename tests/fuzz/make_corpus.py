@@ -110,6 +110,9 @@ SCRIPTS = {
         "twice", "nothing", "redirect?to=%3Ca%26%3E", "problem?status=404", "cookies",
         "param/a/b%20c/d", "no-file", "file", "fields?n=1&own=1", "whole?n=70000", "whole?n=0"))
     + b"HEAD /big-file HTTP/1.1\r\nHost: x\r\n\r\n" + op("s"),
+    "memory": b"".join(op("m", n) + get("/cookies") + op("s") for n in (1, 3, 5))
+    + op("w", 5) + op("m", 1) + get("/stream?n=9000") + op("m", 0) + get("/suspend") + op("s")
+    + op("m", 1) + op("a", 2) + ALL,
     "no-handler": b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\nOPTIONS /body HTTP/1.1\r\nHost: x\r\n\r\n"
     + b"DELETE /whole HTTP/1.1\r\nHost: x\r\n\r\n" + get("/x") + get("http://x") + get("/%00")
     + get("/whole", fields="Expect: x\r\n") + chunked("/sized", "abc")
@@ -127,6 +130,9 @@ SCRIPTS = {
     "quit-in-the-middle": op("w", 3) + get("/stream?n=9000&borrow=1") + op("s") + op("q"),
     "reset-while-pending": get("/later") + op("s") + op("r") + SECONDS_8,
     "resume-for-the-gone": get("/suspend") + op("n") + op("a", 0) + op("a", 1),
+    "shrink": op("w", 0x88) + get("/big-file") + op("c", 1) + get("/shrink") + op("c", 0) + ALL,
+    "steady-body": b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 18000\r\n\r\n" + op("s")
+    + 2 * (b"z" * 100 + op("x", 60) + op("t", 0x9a)) + b"z" * 100 + op("x", 60),
     "slow-body": post("/body", "abc")[:-1] + op("s") + SECONDS_8,
     "slow-head": b"GET / HT" + op("s") + SECONDS_8 + MINUTES_4,
     "stall": op("w", 0x88) + get("/big-file") + op("s") + MINUTES_4,

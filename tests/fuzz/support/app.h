@@ -10,7 +10,7 @@
  *
  *    /whole ?n= octets ?status= ?close=1     /body        echoes a whole body (/sized: 411 without a
  *    /borrowed ?n=                                        length), /trailer shows its X-T
- *    /file /big-file /no-file                /echo        echoes a streamed body as it comes
+ *    /file /big-file /shrink (it) /no-file   /echo        echoes a streamed body as it comes
  *    /stream ?n= ?k= a piece ?status=        /unread      answers and leaves the body
  *        ?length= promises n + length - 100  /early       answers at the first piece
  *        ?fail= after so many ?borrow=1      /pause       takes each piece after a millisecond

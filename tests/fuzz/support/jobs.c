@@ -4,6 +4,7 @@
  */
 #include "fuzz/support/jobs.h"
 
+#include "fuzz/support/memory.h"
 #include "fuzz/support/require.h"
 
 #include <string.h>
@@ -56,8 +57,7 @@ static void gone(void *ctx)
 int fuzz_job_run(rv_talk *talk, void *ctx)
 {
     const struct fuzz_route_ctx *route = ctx;
-    struct fuzz_job *job = calloc(1, sizeof *job);
-    REQUIRE(job != NULL);
+    struct fuzz_job *job = fuzz_memory_take(sizeof *job);
     job->next = jobs;
     jobs = job;
     REQUIRE(rv_on_gone(talk, gone, job) == RV_OK);
@@ -149,11 +149,17 @@ static int resumed(rv_talk *talk, void *value)
 
 static void resume(rv_server *server, struct fuzz_job *job, fuzz_answer *answer, unsigned way)
 {
-    struct answer *value = malloc(sizeof *value);
-    REQUIRE(value != NULL);
+    struct answer *value = fuzz_memory_take(sizeof *value);
     *value = (struct answer){job, answer, way};
     resumes_under_way++;
-    REQUIRE(rv_resume(server, job->handle, resumed, value) == RV_OK);
+    rv_error error = rv_resume(server, job->handle, resumed, value);
+    if (error == RV_OK)
+        return;
+    REQUIRE(error == RV_ENOMEM && fuzz_memory_has_failed());
+    resumes_under_way--;
+    free(value);
+    if (answer != NULL)
+        suspended[suspended_count++] = job;
 }
 
 void fuzz_jobs_answer(rv_server *server, size_t which, fuzz_answer *answer, unsigned way)
@@ -190,8 +196,7 @@ bool fuzz_jobs_has_suspended(rv_handle handle)
 
 rv_bytes fuzz_lend(rv_bytes octets)
 {
-    char *copy = malloc(octets.len > 0 ? octets.len : 1);
-    REQUIRE(copy != NULL);
+    char *copy = fuzz_memory_take(octets.len);
     memcpy(copy, octets.ptr, octets.len);
     lent_count++;
     return (rv_bytes){copy, octets.len};
@@ -216,6 +221,11 @@ void fuzz_jobs_begin(void)
 bool fuzz_jobs_have_failed(void)
 {
     return has_failed;
+}
+
+void fuzz_jobs_fail(void)
+{
+    has_failed = true;
 }
 
 void fuzz_jobs_end(void)

@@ -66,7 +66,9 @@ rv_bytes fuzz_lend(rv_bytes octets);
 void fuzz_release(void *lent);
 
 void fuzz_jobs_begin(void);
+/* Has a handler failed, or said that something will? */
 bool fuzz_jobs_have_failed(void);
+void fuzz_jobs_fail(void);
 void fuzz_jobs_end(void);
 
 #endif
