@@ -268,6 +268,29 @@ def test_413_reaches_a_client_that_goes_on_sending(servers):
     assert all(good), [end for _, end in results if end != "end"]
 
 
+def test_a_refused_client_that_has_ended_is_forgotten_at_once(servers):
+    """Its FIN may come while much of what it has sent is still to be dropped."""
+    server = servers.wire()
+    ask_once(server.port)
+    before = descriptors(server.pid)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: upload_too_much(server.port, 50 * MIB), range(60)))
+    wait_until(lambda: descriptors(server.pid) <= before, 5, "closed descriptors")
+
+
+@pytest.mark.parametrize("first", ["/slow?ms=300", "/segment/0"])
+def test_a_half_close_behind_many_requests_is_noticed_behind_the_last(servers, first):
+    server = servers.wire(workers=1)
+    count = 20000
+    with Client(server.port, timeout_s=60) as client:
+        sender = threading.Thread(target=lambda: (
+            client.send(get(first) + get("/204") * count), client.half_close()))
+        sender.start()
+        octets = client.rest(15)
+        sender.join()
+    assert octets.count(b"HTTP/1.1 204 ") == count
+
+
 def test_the_linger_of_a_refused_connection_is_bounded(servers):
     server = servers.wire(linger_ms=800)
     with Client(server.port) as client:
