@@ -20,7 +20,8 @@
 /* Requests of one connection that are taken before others get their turn. */
 #define HEADS_PER_TURN 64
 
-static_assert(sizeof(struct rv_conn) <= 224, "an idle connection costs 256 octets at most");
+static_assert(offsetof(struct rv_conn, next) <= 128, "the hot part of a connection is two lines");
+static_assert(sizeof(struct rv_conn) <= 192, "an idle connection costs 256 octets at most");
 
 static const rv_limits *limits_of(const struct rv_conn *conn)
 {
@@ -248,8 +249,9 @@ static bool reads_body(const struct rv_conn *conn)
 static void watch_output(struct rv_conn *conn)
 {
     if (conn->stream.output == NULL) {
-        conn->progress_ms = 0;
-    } else if (conn->progress_ms == 0) {
+        conn->stalling = false;
+    } else if (!conn->stalling) {
+        conn->stalling = true;
         conn->progress_ms = now_of(conn);
         conn->acknowledged = rv_stream_acknowledged(&conn->stream);
         conn->stall_check_ms = rv_later_ms(now_of(conn), limits_of(conn)->write_stall_ms / 4);
@@ -282,11 +284,11 @@ static void set_deadline(struct rv_conn *conn)
     uint64_t deadline = UINT64_MAX;
     if (conn->phase == RV_CONN_HEAD && conn->starved)
         deadline = head_deadline(conn);
-    else if (conn->phase == RV_CONN_LINGER && conn->progress_ms == 0)
+    else if (conn->phase == RV_CONN_LINGER && !conn->stalling)
         deadline = rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms);
     else if (reads_body(conn))
         deadline = rv_later_ms(conn->talk->window_ms, limits_of(conn)->body_grace_ms);
-    if (conn->progress_ms != 0 && limits_of(conn)->write_stall_ms != RV_NO_LIMIT)
+    if (conn->stalling && limits_of(conn)->write_stall_ms != RV_NO_LIMIT)
         deadline = earlier(deadline, conn->stall_check_ms);
     if (deadline != UINT64_MAX)
         rv_stream_set_timer(&conn->stream, deadline);
@@ -297,7 +299,7 @@ static void set_deadline(struct rv_conn *conn)
 static bool output_stalls(struct rv_conn *conn)
 {
     uint64_t now = now_of(conn), stall_ms = limits_of(conn)->write_stall_ms;
-    if (conn->progress_ms == 0 || stall_ms == RV_NO_LIMIT || now < conn->stall_check_ms)
+    if (!conn->stalling || stall_ms == RV_NO_LIMIT || now < conn->stall_check_ms)
         return false;
     uint64_t acknowledged = rv_stream_acknowledged(&conn->stream);
     if (acknowledged > conn->acknowledged) {

@@ -272,7 +272,8 @@ rv_error rv_worker_open(struct rv_worker *worker, rv_server *server, unsigned in
 {
     worker->server = server;
     worker->index = index;
-    rv_slab_init(&worker->conn_slab, sizeof(struct rv_conn));
+    /* Whole cache lines, so that no connection shares one with its neighbour. */
+    rv_slab_init(&worker->conn_slab, (sizeof(struct rv_conn) + 63) / 64 * 64);
     rv_timer_init(&worker->accept_timer, accept_timer_fired);
     rv_timer_init(&worker->grace_timer, grace_fired);
     rv_error error = rv_loop_open(&worker->loop, backend, worker);
