@@ -109,9 +109,8 @@ static ssize_t receive_some(struct rv_stream *stream)
     return recv(stream->descriptor, loop->receive_buffer, RV_RECEIVE_BYTES, flags);
 }
 
-/* Reads until the socket is empty, the stream is paused or closed, or others must have their turn.
-   `ended`: a FIN is known to be behind what is there. */
-static void receive(struct rv_stream *stream, bool ended)
+/* Reads until the socket is empty, the stream is paused or closed, or others must have their turn. */
+static void epoll_receive(struct rv_stream *stream)
 {
     stream->readable = false;
     for (int round = 0; round < RECEIVE_ROUNDS; round++) {
@@ -130,7 +129,7 @@ static void receive(struct rv_stream *stream, bool ended)
         rv_stream_received(stream, stream->loop->receive_buffer, (size_t)count);
         if (stream->closed)
             return;
-        if (count < RV_RECEIVE_BYTES && !ended)
+        if (count < RV_RECEIVE_BYTES && !stream->end_ahead)
             return;
         if (stream->paused) {
             stream->readable = true;
@@ -145,14 +144,9 @@ static void receive(struct rv_stream *stream, bool ended)
     rv_stream_schedule(stream);
 }
 
-static void epoll_receive(struct rv_stream *stream)
-{
-    receive(stream, false);
-}
-
 static void epoll_attach(struct rv_stream *stream)
 {
-    receive(stream, false);
+    epoll_receive(stream);
     if (stream->closed)
         return;
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = stream};
@@ -248,10 +242,12 @@ static void stream_event(struct rv_stream *stream, uint32_t events)
         return;
     }
     if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
+        if ((events & EPOLLRDHUP) != 0)
+            stream->end_ahead = true; /* said once: it must outlive pauses and turns */
         if (stream->paused)
             stream->readable = true;
         else
-            receive(stream, (events & EPOLLRDHUP) != 0);
+            epoll_receive(stream);
     }
     if ((events & EPOLLOUT) != 0 && !stream->closed && stream->blocked)
         rv_stream_writable(stream);

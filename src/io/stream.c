@@ -388,8 +388,10 @@ void rv_stream_received(struct rv_stream *stream, char *octets, size_t length)
 {
     struct rv_loop *loop = stream->loop;
     loop->octets_received += length;
-    if (stream->discarding)
+    if (stream->discarding) {
+        stream->discarded = true;
         return;
+    }
     loop->turn_sent = 0;
     stream->events->on_data(stream, octets, length);
     if (loop->page_owner == stream)

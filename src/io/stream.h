@@ -52,7 +52,9 @@ struct rv_stream {
     bool paused : 1;      /* the owner wants no data */
     bool readable : 1;    /* octets may be waiting while the stream is paused */
     bool ended : 1;       /* the peer's FIN has been seen */
+    bool end_ahead : 1;   /* the back end's: a FIN lies behind the octets that are waiting */
     bool discarding : 1;  /* received octets are dropped */
+    bool discarded : 1;   /* some were, since the owner last cleared this */
     bool blocked : 1;     /* the back end took less than all; waiting for rv_stream_writable */
     bool write_watch : 1; /* the back end's: it is set up to hear of room for output */
     bool attached : 1;    /* the back end's: it knows the descriptor */

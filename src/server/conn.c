@@ -20,6 +20,9 @@
 /* Requests of one connection that are taken before others get their turn. */
 #define HEADS_PER_TURN 64
 
+/* A lingering connection from which nothing comes for that long has nothing more to say. */
+#define LINGER_SILENCE_MS 5000
+
 static_assert(offsetof(struct rv_conn, next) <= 128, "the hot part of a connection is two lines");
 static_assert(sizeof(struct rv_conn) <= 192, "an idle connection costs 256 octets at most");
 
@@ -56,7 +59,7 @@ static void end(struct rv_conn *conn, bool unread)
 {
     lose_talk(conn);
     conn->phase = RV_CONN_LINGER;
-    conn->since_ms = now_of(conn);
+    conn->since_ms = conn->heard_ms = now_of(conn);
     if (unread && !conn->stream.ended) {
         rv_stream_finish(&conn->stream);
         rv_stream_discard(&conn->stream);
@@ -285,7 +288,8 @@ static void set_deadline(struct rv_conn *conn)
     if (conn->phase == RV_CONN_HEAD && conn->starved)
         deadline = head_deadline(conn);
     else if (conn->phase == RV_CONN_LINGER && !conn->stalling)
-        deadline = rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms);
+        deadline = earlier(rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms),
+                           rv_later_ms(conn->heard_ms, LINGER_SILENCE_MS));
     else if (reads_body(conn))
         deadline = rv_later_ms(conn->talk->window_ms, limits_of(conn)->body_grace_ms);
     if (conn->stalling && limits_of(conn)->write_stall_ms != RV_NO_LIMIT)
@@ -317,11 +321,11 @@ static void head_timed_out(struct rv_conn *conn)
     struct rv_worker *worker = rv_conn_worker(conn);
     if (conn->head_started || conn->requests == 0) {
         RV_COUNT(worker, head_timeouts);
-        refuse(conn, 408, "The request head did not arrive in time.");
+        rv_wire_refuse(conn, 408, "The request head did not arrive in time.");
     } else {
         RV_COUNT(worker, idle_timeouts);
-        end(conn, false);
     }
+    end(conn, conn->head_started); /* from one that was silent nothing is to be expected */
 }
 
 static void body_timed_out(struct rv_conn *conn)
@@ -337,6 +341,19 @@ static void body_timed_out(struct rv_conn *conn)
     }
 }
 
+/* Closes when the time is over, or nothing was heard since the last look. */
+static void linger_on(struct rv_conn *conn)
+{
+    uint64_t now = now_of(conn);
+    if (conn->stream.discarded) {
+        conn->stream.discarded = false;
+        conn->heard_ms = now;
+    }
+    if (now >= rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms) ||
+        now >= rv_later_ms(conn->heard_ms, LINGER_SILENCE_MS))
+        rv_stream_close(&conn->stream);
+}
+
 static void settle(struct rv_conn *conn);
 
 static void on_timer(struct rv_stream *stream)
@@ -350,10 +367,8 @@ static void on_timer(struct rv_stream *stream)
     }
     if (conn->phase == RV_CONN_HEAD && conn->starved && head_deadline(conn) <= now)
         head_timed_out(conn);
-    else if (conn->phase == RV_CONN_LINGER &&
-             rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms) <= now &&
-             stream->output == NULL)
-        rv_stream_close(stream);
+    else if (conn->phase == RV_CONN_LINGER && stream->output == NULL)
+        linger_on(conn);
     else if (reads_body(conn) && rv_body_is_too_slow(conn->talk, now))
         body_timed_out(conn);
     settle(conn);
@@ -531,28 +546,27 @@ static void remember_peer(struct rv_conn *conn, const struct sockaddr *peer)
     }
 }
 
-void rv_conn_open(struct rv_worker *worker, int descriptor, const struct sockaddr *peer,
-                  socklen_t peer_length, bool is_tcp)
+void rv_conn_open(struct rv_worker *worker, const struct rv_arrival *arrival)
 {
-    (void)peer_length;
     struct rv_conn *conn = rv_slab_take(&worker->conn_slab);
     if (conn == NULL) {
-        close(descriptor);
+        close(arrival->descriptor);
+        atomic_fetch_sub(&worker->load, 1);
         return;
     }
     memset(conn, 0, sizeof *conn);
-    remember_peer(conn, peer);
+    remember_peer(conn, (const struct sockaddr *)&arrival->peer);
     conn->next = worker->conns;
     if (conn->next != NULL)
         conn->next->previous = conn;
     worker->conns = conn;
     worker->conn_count++;
-    atomic_store_explicit(&worker->load, worker->conn_count, memory_order_relaxed);
     RV_COUNT(worker, connections_accepted);
     conn->since_ms = worker->accepted_ms = worker->loop.now_ms;
     conn->starved = true;
     conn->last = worker->stopping;
-    rv_stream_open(&conn->stream, &worker->loop, &conn_events, descriptor, is_tcp);
+    rv_stream_open(&conn->stream, &worker->loop, &conn_events, arrival->descriptor,
+                   arrival->is_tcp);
     settle(conn);
 }
 

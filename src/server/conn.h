@@ -53,6 +53,7 @@ struct rv_conn {
     uint64_t progress_ms;    /* output: the last time that it made progress */
     uint64_t stall_check_ms; /* output: when to look for progress again */
     uint64_t acknowledged;   /* output: octets acknowledged at progress_ms */
+    uint64_t heard_ms;       /* LINGER: when something was last heard */
     uint8_t peer_address[16];
 };
 
@@ -66,9 +67,8 @@ static inline struct rv_worker *rv_conn_worker(const struct rv_conn *conn)
     return conn->stream.loop->owner;
 }
 
-/* Takes over a connected descriptor. */
-void rv_conn_open(struct rv_worker *worker, int descriptor, const struct sockaddr *peer,
-                  socklen_t peer_length, bool is_tcp);
+/* Takes over a connected descriptor, for which a place has been taken (rv_worker.load). */
+void rv_conn_open(struct rv_worker *worker, const struct rv_arrival *arrival);
 
 /* Does whatever can be done now: called after anything has changed outside of on_data - a talk was
    answered, a body resumed. Never from inside a verb. */

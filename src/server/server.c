@@ -9,6 +9,7 @@
 #include "server/worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -206,8 +207,11 @@ void rv_server_stop(rv_server *server)
 
 static void wait_for_news(rv_server *server)
 {
+    struct pollfd event = {.fd = server->stop_event, .events = POLLIN};
     uint64_t count;
-    ssize_t ignored = read(server->stop_event, &count, sizeof count); /* EINTR: look again */
+    if (poll(&event, 1, -1) != 1)
+        return; /* a signal: look again */
+    ssize_t ignored = read(server->stop_event, &count, sizeof count);
     (void)ignored;
 }
 

@@ -30,10 +30,7 @@
 
 struct handover {
     struct rv_message message; /* first */
-    int descriptor;
-    bool is_tcp;
-    struct sockaddr_storage peer;
-    socklen_t peer_length;
+    struct rv_arrival arrival;
 };
 
 static size_t load_of(const struct rv_worker *worker)
@@ -41,44 +38,88 @@ static size_t load_of(const struct rv_worker *worker)
     return atomic_load_explicit(&worker->load, memory_order_relaxed);
 }
 
+static void leave_place(struct rv_worker *worker)
+{
+    atomic_fetch_sub(&worker->load, 1);
+}
+
 static void arrive(struct rv_message *message, void *owner)
 {
     struct handover *handover = (struct handover *)message;
     struct rv_worker *worker = owner;
-    if (worker->ended)
-        close(handover->descriptor);
-    else
-        rv_conn_open(worker, handover->descriptor, (struct sockaddr *)&handover->peer,
-                     handover->peer_length, handover->is_tcp);
+    if (worker->ended) {
+        close(handover->arrival.descriptor);
+        leave_place(worker);
+    } else {
+        rv_conn_open(worker, &handover->arrival);
+    }
     free(handover);
 }
 
+static bool hand_over(struct rv_worker *to, const struct rv_arrival *arrival)
+{
+    struct handover *handover = malloc(sizeof *handover);
+    if (handover == NULL)
+        return false;
+    *handover = (struct handover){.message.run = arrive, .arrival = *arrival};
+    rv_loop_post(&to->loop, &handover->message);
+    return true;
+}
+
+/* What of connections_max is this worker's. */
+static size_t share_of(const struct rv_worker *worker)
+{
+    uint64_t max = worker->server->connections_max, workers = worker->server->worker_count;
+    return (size_t)(max / workers + (worker->index < max % workers ? 1 : 0));
+}
+
+static bool take_place(struct rv_worker *worker)
+{
+    size_t load = load_of(worker), share = share_of(worker);
+    while (load < share)
+        if (atomic_compare_exchange_weak(&worker->load, &load, load + 1))
+            return true;
+    return false;
+}
+
 /* The kernel spreads connections over the workers' sockets by a hash, evenly only in the long run. A
-   worker that has clearly more than another passes the new one on. */
-static struct rv_worker *least_loaded(struct rv_worker *worker)
+   worker that has clearly more than another gives the new one away. */
+static struct rv_worker *preferred(struct rv_worker *worker)
 {
     rv_server *server = worker->server;
     struct rv_worker *least = worker;
     for (unsigned i = 0; i < server->worker_count; i++)
         if (load_of(server->workers[i]) < load_of(least))
             least = server->workers[i];
-    size_t margin = HANDOVER_DIFFERENCE + worker->conn_count / 32;
-    return load_of(least) + margin < worker->conn_count ? least : worker;
+    size_t mine = load_of(worker);
+    return load_of(least) + HANDOVER_DIFFERENCE + mine / 32 < mine ? least : worker;
 }
 
-static bool hand_over(struct rv_worker *to, int descriptor, const struct sockaddr *peer,
-                      socklen_t peer_length, bool is_tcp)
+/* Takes a place for a connection, at the worker where it is best; NULL: the server is full. */
+static struct rv_worker *find_place(struct rv_worker *worker)
 {
-    struct handover *handover = malloc(sizeof *handover);
-    if (handover == NULL)
-        return false;
-    *handover = (struct handover){.message.run = arrive,
-                                  .descriptor = descriptor,
-                                  .is_tcp = is_tcp,
-                                  .peer_length = peer_length};
-    memcpy(&handover->peer, peer, peer_length);
-    rv_loop_post(&to->loop, &handover->message);
-    return true;
+    rv_server *server = worker->server;
+    struct rv_worker *best = preferred(worker);
+    if (take_place(best))
+        return best;
+    for (unsigned i = 0; i < server->worker_count; i++)
+        if (take_place(server->workers[i]))
+            return server->workers[i];
+    return NULL;
+}
+
+static void open_at(struct rv_worker *worker, struct rv_worker *place,
+                    const struct rv_arrival *arrival)
+{
+    if (place != worker && hand_over(place, arrival)) {
+        RV_COUNT(worker, connections_handed_over);
+        return;
+    }
+    if (place != worker) { /* no memory for the message: it stays here after all */
+        leave_place(place);
+        atomic_fetch_add(&worker->load, 1);
+    }
+    rv_conn_open(worker, arrival);
 }
 
 /* ---- accepting ---------------------------------------------------------------------------------------- */
@@ -120,11 +161,25 @@ static void pause_accepting(struct rv_worker *worker)
     rv_timer_set(&worker->loop.wheel, &worker->accept_timer, worker->loop.now_ms + ACCEPT_PAUSE_MS);
 }
 
+/* Gives the connection that was accepted while the last place was taken elsewhere its place. */
+static bool seat_waiting(struct rv_worker *worker)
+{
+    if (worker->waiting.descriptor < 0)
+        return true;
+    struct rv_worker *place = find_place(worker);
+    if (place == NULL)
+        return false;
+    struct rv_arrival arrival = worker->waiting;
+    worker->waiting.descriptor = -1;
+    open_at(worker, place, &arrival);
+    return true;
+}
+
 static void resume_accepting(struct rv_worker *worker)
 {
     if (!worker->accept_paused || worker->stopping)
         return;
-    if (is_full(worker->server)) {
+    if (is_full(worker->server) || !seat_waiting(worker)) {
         recycle_idle(worker);
         rv_timer_set(&worker->loop.wheel, &worker->accept_timer,
                      worker->loop.now_ms + ACCEPT_PAUSE_MS);
@@ -159,24 +214,35 @@ static void on_exhausted(struct rv_listener *listener, int error_number)
     pause_accepting(worker);
 }
 
+static void full(struct rv_worker *worker)
+{
+    RV_COUNT(worker, connections_full);
+    complain(worker, "the limit connections_max is reached");
+    recycle_idle(worker);
+    pause_accepting(worker);
+}
+
 static void on_accept(struct rv_listener *listener, int descriptor, const struct sockaddr *peer,
                       socklen_t peer_length)
 {
     struct rv_worker *worker = rv_worker_of(listener->loop);
-    if (worker->server->worker_count > 1 && !worker->stopping) {
-        struct rv_worker *place = least_loaded(worker);
-        if (place != worker && hand_over(place, descriptor, peer, peer_length, listener->is_tcp)) {
-            RV_COUNT(worker, connections_handed_over);
-            return;
-        }
+    struct rv_arrival arrival = {.descriptor = descriptor, .is_tcp = listener->is_tcp};
+    memcpy(&arrival.peer, peer,
+           peer_length < sizeof arrival.peer ? peer_length : sizeof arrival.peer);
+    if (worker->stopping) { /* what the kernel has accepted is served, full or not */
+        atomic_fetch_add(&worker->load, 1);
+        rv_conn_open(worker, &arrival);
+        return;
     }
-    rv_conn_open(worker, descriptor, peer, peer_length, listener->is_tcp);
-    if (!worker->stopping && is_full(worker->server)) {
-        RV_COUNT(worker, connections_full);
-        complain(worker, "the limit connections_max is reached");
-        recycle_idle(worker);
-        pause_accepting(worker);
+    struct rv_worker *place = find_place(worker);
+    if (place == NULL) { /* another worker was quicker: one of each may wait here */
+        worker->waiting = arrival;
+        full(worker);
+        return;
     }
+    open_at(worker, place, &arrival);
+    if (is_full(worker->server))
+        full(worker);
 }
 
 /*
@@ -204,7 +270,7 @@ void rv_worker_conn_ended(struct rv_worker *worker, uint32_t requests)
 {
     learn(worker, requests);
     worker->conn_count--;
-    atomic_store_explicit(&worker->load, worker->conn_count, memory_order_relaxed);
+    leave_place(worker);
     RV_COUNT(worker, connections_closed);
     if (worker->accept_paused)
         resume_accepting(worker);
@@ -272,6 +338,7 @@ rv_error rv_worker_open(struct rv_worker *worker, rv_server *server, unsigned in
 {
     worker->server = server;
     worker->index = index;
+    worker->waiting.descriptor = -1;
     /* Whole cache lines, so that no connection shares one with its neighbour. */
     rv_slab_init(&worker->conn_slab, (sizeof(struct rv_conn) + 63) / 64 * 64);
     rv_timer_init(&worker->accept_timer, accept_timer_fired);
@@ -322,6 +389,12 @@ static void stop_listening(struct rv_worker *worker)
         rv_listener_stop(listener);
     }
     rv_timer_stop(&worker->loop.wheel, &worker->accept_timer);
+    if (worker->waiting.descriptor >= 0) {
+        struct rv_arrival arrival = worker->waiting;
+        worker->waiting.descriptor = -1;
+        atomic_fetch_add(&worker->load, 1);
+        rv_conn_open(worker, &arrival);
+    }
 }
 
 static void stop(struct rv_message *message, void *owner)

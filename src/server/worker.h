@@ -13,6 +13,13 @@
 struct rv_conn;
 struct rv_talk;
 
+/* A connected descriptor on its way to a connection. */
+struct rv_arrival {
+    int descriptor; /* owned; -1: none */
+    bool is_tcp;
+    struct sockaddr_storage peer;
+};
+
 struct rv_worker {
     struct rv_loop loop;
     rv_server *server;
@@ -36,7 +43,8 @@ struct rv_worker {
     struct rv_slab conn_slab;
     struct rv_conn *conns; /* all, newest first */
     size_t conn_count;
-    _Atomic size_t load; /* conn_count, for the other workers */
+    _Atomic size_t load;       /* connections, with those on their way here; others add to it */
+    struct rv_arrival waiting; /* for which there was no place */
 
     struct rv_talk **talks; /* by slot; owned */
     uint32_t talk_count;
