@@ -141,6 +141,13 @@ SCRIPTS = {
     "too-much": b"".join([post("/body", "z" * 90), op("x", 60)])
     + b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n",
     "unread": post("/unread", "x" * 60) + get("/twice") + op("s"),
+    "verbs": b"".join(get("/verbs?do=" + program) for program in (
+        "r", "Rr", "bwe", "bw", "blwwwe", "lbwww", "lbwe", "nwe", "bda.we", "bs.w", "a.d.r", "ra.",
+        "btwoOe", "bWWWWd.W", "hcP", "f", "bwf", "s.a.bd.we", "", "b", "be", "lb", "lr", "tbe"))
+    + op("s") + op("a", 0) + op("a", 0) + op("t", 0x18),
+    "verbs-body": b"".join(chunked("/verbs-body?do=" + program, "abc", "d") for program in (
+        "B.", "B.bw.e", "B.r", "rB", "Ba.u.r", "bB.w.", "B.f", "Bs.bd.we"))
+    + get("/verbs-body?do=B.r") + op("s") + op("a", 0) + op("t", 0x18),
 }
 
 

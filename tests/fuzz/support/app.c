@@ -6,8 +6,10 @@
 
 #include "fuzz/support/conversation.h"
 #include "fuzz/support/jobs.h"
+#include "fuzz/support/label.h"
 #include "fuzz/support/memory.h"
 #include "fuzz/support/require.h"
+#include "fuzz/support/verbs.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,10 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TARGET_MAX = 256, CONTENT_MAX = 70000, FILE_BYTES = 50, BIG_FILE_BYTES = 100000 };
+enum { CONTENT_MAX = 70000, FILE_BYTES = 50, BIG_FILE_BYTES = 100000 };
 
 const struct rv_h1_limits fuzz_app_limits = {
-    .target_bytes_max = TARGET_MAX, .head_bytes_max = 2048, .head_fields_max = 16};
+    .target_bytes_max = FUZZ_TARGET_MAX, .head_bytes_max = 2048, .head_fields_max = 16};
 
 /* ---- what every handler needs ------------------------------------------------------------------ */
 
@@ -38,30 +40,9 @@ static int status_of(rv_talk *talk)
     return status < 200 || status == 206 || status == 405 || status == 416 ? 200 : status;
 }
 
-/* A verb that must succeed, unless there is no memory. */
-static bool succeeds(rv_error error)
-{
-    REQUIRE(error == RV_OK || (error == RV_ENOMEM && fuzz_memory_has_failed()));
-    return error == RV_OK;
-}
-
-static bool set_number(rv_talk *talk, const char *name, uint64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-    return succeeds(rv_set_header(talk, name, text));
-}
-
-/* See conversation.h. `length` matters for a pattern only. */
 static void label(rv_talk *talk, const char *content, uint64_t length)
 {
-    char text[TARGET_MAX + 1];
-    rv_bytes target = rv_target(talk);
-    REQUIRE(target.len > 0 && target.len <= TARGET_MAX);
-    memcpy(text, target.ptr, target.len);
-    text[target.len] = '\0';
-    if (set_number(talk, "X-Length", length) && succeeds(rv_set_header(talk, "X-Content", content)))
-        succeeds(rv_set_header(talk, "X-Target", text));
+    fuzz_label(talk, content, length);
     if (number(talk, "close", 0, 1) == 1)
         REQUIRE(rv_set_header(talk, "Connection", "close") == RV_OK);
 }
@@ -106,12 +87,12 @@ static int fields(rv_talk *talk, struct fuzz_job *job)
     memset(value, 'v', sizeof value - 1);
     value[sizeof value - 1] = '\0';
     for (uint64_t i = number(talk, "n", 3, 20); i > 0; i--)
-        succeeds(rv_add_header(talk, "X-Large", value));
+        fuzz_succeeds(rv_add_header(talk, "X-Large", value));
     REQUIRE(rv_set_header(talk, "X-Bad", "a\r\nb") == RV_EINVAL);
     if (number(talk, "own", 0, 1) == 1) {
-        succeeds(rv_set_header(talk, "Date", "Fri, 13 Feb 2009 23:31:30 GMT"));
-        succeeds(rv_add_header(talk, "Content-Type", "text/x"));
-        succeeds(rv_add_header(talk, "Content-Type", "text/y"));
+        fuzz_succeeds(rv_set_header(talk, "Date", "Fri, 13 Feb 2009 23:31:30 GMT"));
+        fuzz_succeeds(rv_add_header(talk, "Content-Type", "text/x"));
+        fuzz_succeeds(rv_add_header(talk, "Content-Type", "text/y"));
         REQUIRE(rv_set_header(talk, "Transfer-Encoding", "chunked") == RV_EINVAL);
     }
     return whole(talk, job);
@@ -119,7 +100,7 @@ static int fields(rv_talk *talk, struct fuzz_job *job)
 
 static int redirect(rv_talk *talk, struct fuzz_job *job)
 {
-    char to[TARGET_MAX + 1] = "/";
+    char to[FUZZ_TARGET_MAX + 1] = "/";
     rv_bytes wanted = rv_param(talk, "to");
     if (wanted.len > 0)
         memcpy(to, wanted.ptr, wanted.len), to[wanted.len] = '\0';
@@ -167,7 +148,7 @@ static int cookies(rv_talk *talk, struct fuzz_job *job)
         look_at(name), look_at(value);
     look_at(rv_peer(talk));
     label(talk, "any", 0);
-    succeeds(rv_set_cookie(talk, "a", "b", NULL));
+    fuzz_succeeds(rv_set_cookie(talk, "a", "b", NULL));
     return fuzz_job_answered(job, rv_reply(talk, 200, "text/plain", rv_cookie(talk, "a")));
 }
 
@@ -278,12 +259,12 @@ static int stream(rv_talk *talk, struct fuzz_job *job)
     job->fail_at = number(talk, "fail", 0, CONTENT_MAX);
     job->borrows = number(talk, "borrow", 0, 1) == 1;
     if (number(talk, "trailer", 0, 1) == 1)
-        succeeds(rv_set_trailer(talk, "X-Check", "done"));
+        fuzz_succeeds(rv_set_trailer(talk, "X-Check", "done"));
     int result = begin_stream(talk, job);
     if (length > 0) {
         uint64_t promised = job->total + length < 100 ? 0 : job->total + length - 100;
-        set_number(talk, "Content-Length", promised);
-        set_number(talk, "X-Length", promised);
+        fuzz_set_number(talk, "Content-Length", promised);
+        fuzz_set_number(talk, "X-Length", promised);
     }
     return result < 0 ? result : write_on(talk, job);
 }
@@ -346,7 +327,7 @@ static int echo_piece(rv_talk *talk, struct fuzz_job *job, rv_bytes octets, bool
         job->is_begun = true;
         label(talk, "echo", 0);
         if (rv_content_length(talk) >= 0)
-            set_number(talk, "Content-Length", (uint64_t)rv_content_length(talk));
+            fuzz_set_number(talk, "Content-Length", (uint64_t)rv_content_length(talk));
         REQUIRE(rv_begin(talk, 200) == RV_OK);
     }
     int result = octets.len > 0 ? rv_write(talk, octets) : RV_OK;
@@ -443,6 +424,8 @@ static int suspend(rv_talk *talk, struct fuzz_job *job)
 
 static int answer(rv_talk *talk, struct fuzz_job *job, unsigned way)
 {
+    if (job->when_resumed != NULL && way != 3)
+        return job->when_resumed(talk, job);
     switch (way % 8) {
     case 0:
         return kept(talk, job);
@@ -516,6 +499,8 @@ static struct {
     {"* /suspend/{name}", {suspend}, NULL},
     {"* /suspend-body", {suspend}, &streamed},
     {"* /wake", {wake}, NULL},
+    {"* /verbs", {fuzz_verbs}, NULL},
+    {"* /verbs-body", {fuzz_verbs}, &streamed},
 };
 
 rv_server *fuzz_app_server(void)
@@ -523,7 +508,7 @@ rv_server *fuzz_app_server(void)
     static const rv_server_options options = {
         .workers = 1,
         .pool_threads = 1, /* idle: no route uses it */
-        .limits = {.target_bytes_max = TARGET_MAX,
+        .limits = {.target_bytes_max = FUZZ_TARGET_MAX,
                    .head_bytes_max = 2048,
                    .head_fields_max = 16,
                    .body_bytes_max = 4096,

@@ -20,6 +20,7 @@
  *    /nothing /twice /begin /begin-fail                   same with its streamed body
  *    /fields ?n= large ones, ?own=1 its own  /suspend/{name}
  *                                            /wake        answers for the oldest suspended one
+ *    /verbs ?do= any verbs (verbs.h)        /verbs-body  the same with a streamed body
  *    /param/{name}/{rest...} /cookies /redirect ?to= /problem ?status=
  */
 #ifndef FUZZ_APP_H

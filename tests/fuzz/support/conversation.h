@@ -17,7 +17,7 @@
 /* What the app says about the content of a response, in the field X-Content. */
 enum fuzz_content {
     FUZZ_CONTENT_ANY,
-    FUZZ_CONTENT_PATTERN, /* "pattern": the octets of fuzz_pattern, X-Length of them */
+    FUZZ_CONTENT_PATTERN, /* "pattern": the octets of fuzz_pattern, X-Length of them or any */
     FUZZ_CONTENT_ECHO     /* "echo": the request's body */
 };
 
@@ -49,7 +49,8 @@ struct fuzz_conversation {
     const struct fuzz_request
         *request; /* that the response at hand answers; NULL: a refused head */
     enum fuzz_content content;
-    uint64_t content_length; /* as X-Length has it */
+    uint64_t content_length; /* as X-Length has it; the most there can be without that */
+    bool has_length;
     uint64_t content_at;
     uint64_t received;                  /* octets in all */
     struct fuzz_transcript *transcript; /* NULL: none is kept */

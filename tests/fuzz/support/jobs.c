@@ -27,7 +27,7 @@ static bool has_failed;
 
 static bool is_alive(const struct fuzz_job *job)
 {
-    return !job->is_answered && !job->is_gone;
+    return !job->is_answered && !job->is_gone && !job->is_left;
 }
 
 /* Every result of a handler passes here. */
@@ -121,6 +121,49 @@ int fuzz_job_body(rv_talk *talk, struct fuzz_job *job, fuzz_piece *piece)
     return RV_PENDING;
 }
 
+void fuzz_job_try_after(rv_talk *talk, struct fuzz_job *job, uint64_t ms, fuzz_handler *then)
+{
+    rv_error error = rv_after_ms(talk, ms, late, job);
+    REQUIRE(error == RV_ESTATE || (error == RV_OK && is_alive(job) && job->when_late == NULL));
+    if (error == RV_OK)
+        job->when_late = then;
+}
+
+void fuzz_job_try_drain(rv_talk *talk, struct fuzz_job *job, fuzz_handler *then)
+{
+    rv_error error = rv_on_drain(talk, drained, job);
+    REQUIRE(error == RV_ESTATE || (error == RV_OK && is_alive(job)));
+    if (error == RV_OK)
+        job->when_drained = then;
+}
+
+void fuzz_job_try_body(rv_talk *talk, struct fuzz_job *job, fuzz_piece *piece)
+{
+    rv_error error = rv_on_body(talk, piece_arrived, job);
+    REQUIRE(error == RV_ESTATE || (error == RV_OK && job->on_piece == NULL));
+    if (error == RV_OK && is_alive(job)) /* nothing comes of it behind an answer */
+        job->on_piece = piece;
+}
+
+void fuzz_job_try_suspend(rv_talk *talk, struct fuzz_job *job)
+{
+    if (!job->is_suspended)
+        fuzz_job_suspend(talk, job);
+}
+
+bool fuzz_job_waits(const struct fuzz_job *job)
+{
+    bool waits_for_body = job->on_piece != NULL && !job->last_seen;
+    return is_alive(job) && (job->when_late != NULL || job->when_drained != NULL ||
+                             job->is_suspended || waits_for_body);
+}
+
+void fuzz_job_left(struct fuzz_job *job)
+{
+    REQUIRE(is_alive(job));
+    job->is_left = true;
+}
+
 /* ---- suspended talks --------------------------------------------------------------------------- */
 
 int fuzz_job_suspend(rv_talk *talk, struct fuzz_job *job)
@@ -130,6 +173,7 @@ int fuzz_job_suspend(rv_talk *talk, struct fuzz_job *job)
     job->handle = rv_suspend(talk);
     REQUIRE(job->handle.id != 0);
     suspended[suspended_count++] = job;
+    job->is_suspended = true;
     return RV_PENDING;
 }
 
@@ -158,8 +202,10 @@ static void resume(rv_server *server, struct fuzz_job *job, fuzz_answer *answer,
     REQUIRE(error == RV_ENOMEM && fuzz_memory_has_failed());
     resumes_under_way--;
     free(value);
-    if (answer != NULL)
-        suspended[suspended_count++] = job;
+    if (answer == NULL)
+        return;
+    suspended[suspended_count++] = job;
+    job->is_suspended = true;
 }
 
 void fuzz_jobs_answer(rv_server *server, size_t which, fuzz_answer *answer, unsigned way)
@@ -169,6 +215,7 @@ void fuzz_jobs_answer(rv_server *server, size_t which, fuzz_answer *answer, unsi
     size_t place = which % suspended_count;
     struct fuzz_job *job = suspended[place];
     suspended_count--;
+    job->is_suspended = false;
     memmove(suspended + place, suspended + place + 1,
             (suspended_count - place) * sizeof *suspended);
     resume(server, job, answer, way);
@@ -235,7 +282,7 @@ void fuzz_jobs_end(void)
     while (jobs != NULL) {
         struct fuzz_job *job = jobs;
         jobs = job->next;
-        REQUIRE(job->is_answered != job->is_gone);
+        REQUIRE(job->is_answered != job->is_gone || job->is_left);
         free(job);
     }
     suspended_count = 0;

@@ -20,9 +20,12 @@ struct fuzz_job {
     bool is_answered;
     bool is_gone;
     bool is_begun; /* a streamed response */
+    bool is_left;  /* ... that the library ends: whether it can is not known yet */
+    bool is_suspended;
     bool last_seen;
     fuzz_handler *when_drained; /* NULL: was not asked for, or has been called */
     fuzz_handler *when_late;
+    fuzz_handler *when_resumed; /* in the stead of the app's way to answer */
     fuzz_piece *on_piece;
     rv_handle handle;
     uint64_t total; /* octets of the response */
@@ -49,6 +52,18 @@ int fuzz_job_after(rv_talk *talk, struct fuzz_job *job, uint64_t ms, fuzz_handle
 int fuzz_job_drain(rv_talk *talk, struct fuzz_job *job, fuzz_handler *then);
 int fuzz_job_body(rv_talk *talk, struct fuzz_job *job, fuzz_piece *piece);
 int fuzz_job_suspend(rv_talk *talk, struct fuzz_job *job);
+
+/* The same for programs that ask when they may not (verbs.h): nothing follows then. */
+void fuzz_job_try_after(rv_talk *talk, struct fuzz_job *job, uint64_t ms, fuzz_handler *then);
+void fuzz_job_try_drain(rv_talk *talk, struct fuzz_job *job, fuzz_handler *then);
+void fuzz_job_try_body(rv_talk *talk, struct fuzz_job *job, fuzz_piece *piece);
+void fuzz_job_try_suspend(rv_talk *talk, struct fuzz_job *job);
+
+/* Will anything of the kind still be called? */
+bool fuzz_job_waits(const struct fuzz_job *job);
+
+/* The handler returns RV_OK with a response that has been begun and not ended. */
+void fuzz_job_left(struct fuzz_job *job);
 
 /* What happens to a suspended job; `talk` is never NULL. */
 typedef int fuzz_answer(rv_talk *talk, struct fuzz_job *job, unsigned way);
