@@ -263,6 +263,14 @@ static void handlers_of_every_kind_answer_many_clients_at_once(void **state)
     serve_stop(&served);
 }
 
+static uint64_t count_requests(uint64_t *last, bool *went_back)
+{
+    uint64_t now = counters().requests;
+    *went_back |= now < *last;
+    *last = now;
+    return now;
+}
+
 static void counters_are_summed_by_any_thread_while_the_server_runs(void **state)
 {
     (void)state;
@@ -275,12 +283,7 @@ static void counters_are_summed_by_any_thread_while_the_server_runs(void **state
     let_visitors_in(visitors);
     uint64_t last = 0;
     bool went_back = false;
-    bool all = EVENTUALLY({
-        uint64_t now = counters().requests;
-        went_back |= now < last;
-        last = now;
-        now >= requests;
-    });
+    bool all = EVENTUALLY(count_requests(&last, &went_back) >= requests);
     see_visitors_off(visitors);
     close_office(clerk);
     assert_true(all);
