@@ -399,7 +399,7 @@ RV_API rv_bytes rv_body(const rv_talk *talk);
 typedef int (*rv_body_fn)(rv_talk *talk, rv_bytes piece, bool last, void *ctx);
 
 /* Starts the streamed body (and sends 100 Continue if it was expected). The handler then returns
-   RV_PENDING. RV_ESTATE: not a streamed route, or started already. */
+   RV_PENDING. RV_ESTATE: not a streamed route, started already, or answered. */
 RV_API rv_error rv_on_body(rv_talk *talk, rv_body_fn piece, void *ctx);
 
 /* Lets a body go on that a piece function has paused with RV_FULL. */

@@ -18,8 +18,8 @@ enum {
 };
 
 struct rv_arena_block {
-    alignas(max_align_t) struct rv_arena_block *next;
-    char octets[];
+    struct rv_arena_block *next;
+    alignas(max_align_t) char octets[]; /* where the pieces lie, not only the record, is aligned */
 };
 
 static void start(struct rv_arena *arena, char *block, size_t size)

@@ -43,6 +43,9 @@ struct rv_backend {
     /* Closes the descriptor; nothing is reported any more. */
     void (*detach)(struct rv_stream *stream);
 
+    /* Closes a connected descriptor that no stream has taken. */
+    void (*drop)(struct rv_loop *loop, int descriptor);
+
     /* Receives again after a pause, as long as the stream is not paused. */
     void (*receive)(struct rv_stream *stream);
 

@@ -163,6 +163,12 @@ static void epoll_detach(struct rv_stream *stream)
     stream->descriptor = -1;
 }
 
+static void epoll_drop(struct rv_loop *loop, int descriptor)
+{
+    (void)loop;
+    close(descriptor);
+}
+
 /* ---- sending ---------------------------------------------------------------------------------------- */
 
 static void watch_for_room(struct rv_stream *stream)
@@ -309,6 +315,7 @@ const struct rv_backend rv_backend_epoll = {
     .wake = epoll_wake,
     .attach = epoll_attach,
     .detach = epoll_detach,
+    .drop = epoll_drop,
     .receive = epoll_receive,
     .send = epoll_send,
     .send_file = epoll_send_file,

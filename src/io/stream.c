@@ -38,6 +38,11 @@ void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
     loop->backend->attach(stream);
 }
 
+void rv_stream_refuse(struct rv_loop *loop, int descriptor)
+{
+    loop->backend->drop(loop, descriptor);
+}
+
 void rv_stream_stop_timer(struct rv_stream *stream)
 {
     rv_timer_stop(&stream->loop->wheel, &stream->timer);

@@ -73,6 +73,9 @@ struct rv_stream {
 void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
                     const struct rv_stream_events *events, int descriptor, bool is_tcp);
 
+/* Closes a connected descriptor that no stream is to have. */
+void rv_stream_refuse(struct rv_loop *loop, int descriptor);
+
 /* Room for `size` octets (at most RV_PAGE_BYTES / 2) of output in one run; NULL: no memory. The caller
    fills it and says with rv_stream_commit how much it used, before any other call. */
 char *rv_stream_reserve(struct rv_stream *stream, size_t size);

@@ -246,7 +246,8 @@ rv_error rv_on_body(rv_talk *talk, rv_body_fn piece, void *ctx)
 {
     if (talk == NULL)
         return RV_EGONE;
-    if (talk->on_pool || rv_body_is_whole(talk) || talk->on_body != NULL)
+    if (talk->on_pool || rv_body_is_whole(talk) || talk->on_body != NULL ||
+        talk->response == RV_RESPONSE_ENDED)
         return RV_ESTATE;
     if (piece == NULL)
         return RV_EINVAL;

@@ -15,7 +15,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Requests of one connection that are taken before others get their turn. */
 #define HEADS_PER_TURN 64
@@ -550,7 +549,7 @@ void rv_conn_open(struct rv_worker *worker, const struct rv_arrival *arrival)
 {
     struct rv_conn *conn = rv_slab_take(&worker->conn_slab);
     if (conn == NULL) {
-        close(arrival->descriptor);
+        rv_stream_refuse(&worker->loop, arrival->descriptor);
         atomic_fetch_sub(&worker->load, 1);
         return;
     }
