@@ -195,8 +195,8 @@ static size_t work_through(struct rv_conn *conn, char *octets, size_t length)
             size_t count = rv_body_feed(conn->talk, octets + used, length - used);
             used += count;
             const struct rv_talk *talk = conn->talk;
-            bool over = !talk->running &&
-                        (talk->cut || (conn->phase == RV_CONN_EXCHANGE && talk->wire_ended));
+            bool read = conn->phase == RV_CONN_EXCHANGE || talk->body_phase == RV_BODY_NONE;
+            bool over = !talk->running && (talk->cut || (talk->wire_ended && read));
             if (count == 0 && !over)
                 return used;
             continue;

@@ -102,8 +102,11 @@ rv_error rv_end(rv_talk *talk)
         return RV_ESTATE;
     if (talk->length_set && talk->written < talk->length && !talk->head_only &&
         rv_status_has_body(talk->status)) {
-        /* With the head unsent there is time for a 500. A pool thread leaves it to the worker. */
-        if (talk->response == RV_RESPONSE_OPEN && !talk->on_pool)
+        /* With the head unsent there is time for a 500. On a pool thread it is the worker that cuts, when
+           it looks again at what was written (pool.c). */
+        if (talk->on_pool)
+            talk->response = RV_RESPONSE_ENDED;
+        else if (talk->response == RV_RESPONSE_OPEN)
             talk->cut = true;
         return RV_ESTATE;
     }
