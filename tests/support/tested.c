@@ -40,12 +40,25 @@ static void on_error(rv_server *server, rv_error error, const char *doing, const
     snprintf(last_error_doing, sizeof last_error_doing, "%s", doing);
 }
 
+static void free_all(void)
+{
+    for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+        rv_test_free(visitors[i].test);
+        rv_buffer_free(&visitors[i].received);
+        answer_free(&visitors[i].answer);
+        visitors[i].test = NULL;
+    }
+    me = visitors;
+    rv_server_free(tested);
+    tested = NULL;
+}
+
 void tested_with(const rv_server_options *options)
 {
     rv_server_options with_hook = options == NULL ? (rv_server_options){0} : *options;
     if (with_hook.hooks.on_error == NULL)
         with_hook.hooks.on_error = on_error;
-    rv_server_free(tested);
+    free_all();
     tested = rv_server_new(&with_hook);
     assert_non_null(tested);
 }
@@ -56,7 +69,6 @@ int tested_set_up(void **state)
     errors_told = 0;
     last_error = 0;
     last_error_doing[0] = '\0';
-    me = visitors;
     tested_with(NULL);
     return 0;
 }
@@ -64,14 +76,7 @@ int tested_set_up(void **state)
 int tested_tear_down(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < CLIENTS_MAX; i++) {
-        rv_test_free(visitors[i].test);
-        rv_buffer_free(&visitors[i].received);
-        answer_free(&visitors[i].answer);
-        visitors[i].test = NULL;
-    }
-    rv_server_free(tested);
-    tested = NULL;
+    free_all();
     return 0;
 }
 
@@ -125,7 +130,7 @@ void say(const char *text)
 
 void request(const char *method, const char *path, const char *fields)
 {
-    char head[8192];
+    char head[16384];
     int length = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: test\r\n%s\r\n", method, path,
                           fields == NULL ? "" : fields);
     assert_true(length > 0 && (size_t)length < sizeof head);

@@ -13,7 +13,7 @@ extern rv_server *tested;
 int tested_set_up(void **state);
 int tested_tear_down(void **state);
 
-/* Another server, with these options, in the stead of the one with none. Before everything else. */
+/* Another server, with these options, in the stead of the one that is there and its clients. */
 void tested_with(const rv_server_options *options);
 
 void route(const char *pattern, rv_handler handler, void *ctx);
