@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seed corpora of fuzz_conn and fuzz_split: tests/fuzz/make_corpus.py
+"""Writes the seed corpora of fuzz_conn, fuzz_split and fuzz_pool: tests/fuzz/make_corpus.py
 
 Some of each file of wire cases, with the paths of the fuzzed server's handlers (support/app.h) in the
 place of the wire app's, and the scripts below, which use what cases cannot say: several clients, time,
@@ -151,6 +151,28 @@ SCRIPTS = {
 }
 
 
+def pool(*programs):
+    return b"".join(get("/verbs?do=" + program) for program in programs) + op("s")
+
+
+# Of fuzz_pool.c; programs are those of support/pool_app.h.
+POOL_SCRIPTS = {
+    "body": post("/body", "abc") + chunked("/body", "abc", "d") + op("s"),
+    "gone-at-the-gate": pool("-r") + op("r") + op("g", 0),
+    "gone-between-pieces": pool("b-w-w-e") + op("g", 0) + op("r") + op("g", 0) + op("g", 0),
+    "gone-while-it-waits-for-room": op("w", 0) + pool("boooooe") + op("r"),
+    "half-close": pool("-bw-e") + op("h") + op("g", 0) + op("g", 0),
+    "misuse": pool("rr", "be", "bwr", "e", "bwbe", "", "b", "rw", "ghctr"),
+    "one-after-the-other": pool("r", "R", "bwe", "nwe", "bow", "bwte", "f", "bwf", "lbwwwe"),
+    "queue-full": b"".join(op("c", n) + pool("-r") for n in range(5)) + op("g", 1) + op("g", 0)
+    + op("g", 0),
+    "resumed": pool("s.", "bws.", "s-.", "ss.", "rs.", "s", "bs-f", "sr") + op("g", 0) + op("g", 0),
+    "room": op("w", 0x88) + pool("boowWe") + op("w", 0xc8) + op("w", 255),
+    "stalls": op("w", 0x38) + pool("bWWWW-e") + op("t", 0xff) + op("g", 0),
+    "too-little-too-much": pool("lbwe", "lbwwwwe", "lbW", "lr", "lbw-e") + op("g", 0),
+}
+
+
 def replace_all(target, files):
     folder = HERE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -176,6 +198,7 @@ def main():
         split[f"script-{name}"] = b"\x01\x07" + re.sub(rb"\xff[actwx].|\xff.", b"", SCRIPTS[name],
                                                        flags=re.DOTALL)
     replace_all("fuzz_split", split)
+    replace_all("fuzz_pool", {f"script-{name}": octets for name, octets in POOL_SCRIPTS.items()})
 
 
 if __name__ == "__main__":
