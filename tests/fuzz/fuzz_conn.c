@@ -311,7 +311,7 @@ static void run_out_of_time(void)
 static void begin(void)
 {
     if (server == NULL) {
-        server = fuzz_app_server();
+        server = fuzz_app_server(true);
         rv_test_free(rv_test_new(server)); /* makes the worker */
     }
     struct rv_loop *loop = &server->workers[0]->loop;

@@ -142,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     octets[length++] = '\n';
 
     if (server == NULL)
-        server = fuzz_app_server();
+        server = fuzz_app_server(false);
     run(rv_slice(octets, length), &(struct cuts){NULL, 0}, half_closes, &whole);
     run(rv_slice(octets, length), &(struct cuts){&one, 1}, half_closes, &cut);
     compare();

@@ -30,8 +30,9 @@
 
 #include "http/h1_parse.h"
 
-/* A server with these handlers, whose clients rv_test_new makes. */
-rv_server *fuzz_app_server(void);
+/* A server with these handlers, whose clients rv_test_new makes. Without `with_pieces` there is no
+   /verbs-body: its answer depends on the pieces that a body comes in. */
+rv_server *fuzz_app_server(bool with_pieces);
 
 /* The limits of a head of that server. */
 extern const struct rv_h1_limits fuzz_app_limits;
