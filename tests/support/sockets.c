@@ -90,14 +90,6 @@ int dial_narrow(const char *address)
     return dial_with(address, 1);
 }
 
-bool is_refused(const char *address)
-{
-    int made = dial(address);
-    if (made >= 0)
-        close(made);
-    return made < 0;
-}
-
 /* ---- octets ------------------------------------------------------------------------------------ */
 
 bool send_octets(int socket, rv_bytes octets)
@@ -138,72 +130,4 @@ size_t receive_for(int socket, int wait_ms)
         total += (size_t)count;
     }
     return total;
-}
-
-/* ---- answers ----------------------------------------------------------------------------------- */
-
-bool caller_dial(struct caller *caller, const char *address)
-{
-    memset(caller, 0, sizeof *caller);
-    caller->socket = dial(address);
-    return caller->socket >= 0;
-}
-
-void caller_close(struct caller *caller)
-{
-    if (caller->socket >= 0)
-        close(caller->socket);
-    caller->socket = -1;
-    rv_buffer_free(&caller->received);
-    answer_free(&caller->answer);
-}
-
-static bool receive(struct caller *caller, bool to_head)
-{
-    bool ended = false;
-    for (;;) {
-        rv_bytes octets = {caller->received.ptr, caller->received.len};
-        enum answer_result result = answer_take(&caller->answer, &octets, to_head, ended);
-        if (result == ANSWER_WHOLE) {
-            rv_buffer_consume(&caller->received, caller->received.len - octets.len);
-            return true;
-        }
-        if (result == ANSWER_BAD || ended || rv_buffer_reserve(&caller->received, 65536) != 0)
-            return false;
-        ssize_t count = recv(caller->socket, caller->received.ptr + caller->received.len, 65536, 0);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            return false;
-        ended = count == 0;
-        caller->received.len += (size_t)count;
-    }
-}
-
-bool caller_receive(struct caller *caller)
-{
-    return receive(caller, false);
-}
-
-bool caller_receive_head(struct caller *caller)
-{
-    return receive(caller, true);
-}
-
-int caller_get(struct caller *caller, const char *path)
-{
-    char head[1024];
-    snprintf(head, sizeof head, "GET %s HTTP/1.1\r\nHost: test\r\n\r\n", path);
-    if (!send_text(caller->socket, head) || !caller_receive(caller))
-        return 0;
-    return caller->answer.status;
-}
-
-bool caller_is_ended(struct caller *caller)
-{
-    char octet;
-    if (caller->received.len > 0)
-        return false;
-    ssize_t count = recv(caller->socket, &octet, 1, 0);
-    return count == 0 || (count < 0 && errno == ECONNRESET);
 }
