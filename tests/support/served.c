@@ -122,6 +122,10 @@ void serve_free(struct served *served)
     if (served->started) {
         rv_server_stop(served->server);
         rv_server_stop(served->server);
+        if (!EVENTUALLY(atomic_load(&served->returned))) {
+            fputs("rv_server_run does not return\n", stderr);
+            abort(); /* its thread cannot be left running while other facts are tried */
+        }
         pthread_join(served->thread, NULL);
         served->started = false;
     }
