@@ -540,7 +540,11 @@ static void remember_peer(struct rv_conn *conn, const struct sockaddr *peer)
         conn->peer_port = v4->sin_port;
     } else if (peer->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
-        memcpy(conn->peer_address, &v6->sin6_addr, 16);
+        /* An IPv4 client of a socket for every address (RFC 4291 section 2.5.5.2). */
+        bool mapped = IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
+        if (mapped)
+            conn->peer_family = AF_INET;
+        memcpy(conn->peer_address, v6->sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 16);
         conn->peer_port = v6->sin6_port;
     }
 }

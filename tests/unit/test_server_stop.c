@@ -228,14 +228,22 @@ static void a_peer_is_told_by_its_address(void **state)
     bool ipv6 = probe >= 0 && bind(probe, (struct sockaddr *)&loopback, sizeof loopback) == 0;
     if (probe >= 0)
         close(probe);
-    if (ipv6)
+    if (ipv6) {
         assert_int_equal(rv_listen(served.server, "[::1]:0"), 0);
+        assert_int_equal(rv_listen(served.server, ":0"), 0);
+    }
     serve_start(&served);
     for (int i = 0; i < 4; i++) {
         expect_peer(rv_server_address(served.server, 0), "127.0.0.1:");
         expect_peer(rv_server_address(served.server, 1), "unix:");
-        if (ipv6)
-            expect_peer(rv_server_address(served.server, 2), "[::1]:");
+        if (!ipv6)
+            continue;
+        expect_peer(rv_server_address(served.server, 2), "[::1]:");
+        /* An IPv4 client of a socket for both is an IPv4 client. */
+        char over_ipv4[64];
+        snprintf(over_ipv4, sizeof over_ipv4, "127.0.0.1%s",
+                 strrchr(rv_server_address(served.server, 3), ':'));
+        expect_peer(over_ipv4, "127.0.0.1:");
     }
 }
 
