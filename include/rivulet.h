@@ -129,9 +129,9 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
  *  pool_queue_max              talks waiting for a pool thread; beyond: 503 (pool_queue_full)
  *  output_high_bytes           queued output of a talk from which rv_write answers RV_FULL
  *  output_low_bytes            queued output under which on_drain is called
- *  linger_ms                   how long a connection that was refused early is read and discarded (not
- *                              beyond 5 s of silence),
- *                              so that the answer reaches a client that is still sending
+ *  linger_ms                   how long a connection that was refused early is read and discarded, so
+ *                              that the answer reaches a client that is still sending; 5 s of silence
+ *                              end it as well
  */
 #define RV_LIMITS(X)                                                                               \
     X(target_bytes_max, 8192)                                                                      \
