@@ -120,6 +120,23 @@ static void *resume_now(void *argument)
     return NULL;
 }
 
+static atomic_int resumed_with, resumed_without; /* a talk */
+
+static int count_resumption(rv_talk *talk, void *value)
+{
+    (void)value;
+    atomic_fetch_add(talk == NULL ? &resumed_without : &resumed_with, 1);
+    return rv_text(talk, 200, "resumed");
+}
+
+static int resume_behind_the_gate(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    rv_error error = rv_resume(served.server, rv_suspend(talk), count_resumption, NULL);
+    wait_at_the_gate();
+    return error != 0 ? error : RV_PENDING;
+}
+
 #define RESUMERS 100
 
 static pthread_t resumers[RESUMERS];
@@ -156,6 +173,7 @@ static void start(rv_server_options options)
     serve_route(&served, "GET /short", promise_too_much, NULL, on_pool);
     serve_route(&served, "GET /file", send_file, NULL, on_pool);
     serve_route(&served, "GET /suspend", suspend_there, NULL, on_pool);
+    serve_route(&served, "GET /resume", resume_behind_the_gate, NULL, on_pool);
     serve_start(&served);
 }
 
@@ -375,6 +393,24 @@ static void an_answer_for_a_client_that_has_left_is_dropped(void **state)
     assert_int_equal(atomic_load(&flow.released), 1);
 }
 
+static void a_resumption_for_a_client_that_has_left_gets_no_talk(void **state)
+{
+    (void)state;
+    struct caller caller;
+    atomic_store(&resumed_with, 0);
+    atomic_store(&resumed_without, 0);
+    start((rv_server_options){.pool_threads = 1});
+    ask(&caller, "/resume");
+    assert_true(EVENTUALLY(atomic_load(&gate.inside) == 1));
+    caller_reset(&caller);
+    assert_true(EVENTUALLY(counters().clients_gone == 1));
+    open_the_gate(1);
+    assert_true(EVENTUALLY(atomic_load(&resumed_without) == 1));
+    expect_served(&served);
+    assert_int_equal(atomic_load(&resumed_without), 1);
+    assert_int_equal(atomic_load(&resumed_with), 0);
+}
+
 /* ---- whatever the threads do at the same time -------------------------------------------------- */
 
 static void too_few_octets_cut_the_connection_and_nothing_else(void **state)
@@ -492,6 +528,7 @@ int main(void)
         FACT(a_client_that_leaves_early_ends_the_writing_too),
         FACT(borrowed_pieces_are_released_though_the_client_has_left),
         FACT(an_answer_for_a_client_that_has_left_is_dropped),
+        FACT(a_resumption_for_a_client_that_has_left_gets_no_talk),
         FACT(too_few_octets_cut_the_connection_and_nothing_else),
         FACT(files_are_sent_from_the_pool),
         FACT(a_talk_may_be_resumed_before_its_handler_has_returned),

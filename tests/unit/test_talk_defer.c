@@ -301,6 +301,14 @@ static int recall(rv_talk *talk, void *value)
     return rv_text(talk, 200, text);
 }
 
+/* Of a request that is longer than those that are kept, and so overwrites where they were read. */
+static const char *long_path(void)
+{
+    static char path[1000] = "/nowhere/";
+    memset(path + strlen("/nowhere/"), 'x', sizeof path - 1 - strlen("/nowhere/"));
+    return path;
+}
+
 static void a_suspended_talk_keeps_its_request(void **state)
 {
     (void)state;
@@ -308,7 +316,7 @@ static void a_suspended_talk_keeps_its_request(void **state)
         "X-Last: last\r\nContent-Length: 4\r\n\r\nbody");
     for (unsigned i = 1; i < 4; i++) {
         as(i);
-        request("GET", "/nowhere/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", NULL);
+        request("GET", long_path(), NULL);
         expect_status(404);
     }
     as(0);
@@ -325,7 +333,7 @@ static void a_suspended_talk_keeps_a_request_that_had_to_be_decoded(void **state
     say("POST /wait/./x/../a%20b/c%2Fd?q=%31+2 HTTP/1.1\r\nHost: test\r\nX-Own:\r\n"
         "Transfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n");
     as(1);
-    request("GET", "/nowhere/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", NULL);
+    request("GET", long_path(), NULL);
     as(0);
     assert_int_equal(rv_resume(tested, handle, recall, NULL), 0);
     settle();

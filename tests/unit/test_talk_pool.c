@@ -344,6 +344,24 @@ static void a_length_of_which_nothing_was_sent_is_500(void **state)
     expect_open();
 }
 
+static int begin_and_end(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    rv_begin(talk, 200);
+    return rv_end(talk);
+}
+
+static void a_response_without_pieces_has_a_length_of_0(void **state)
+{
+    (void)state;
+    pool_route("GET /", begin_and_end, NULL);
+    get("/");
+    expect_answer(200, "");
+    expect_field("Content-Length", "0");
+    expect_field("Transfer-Encoding", NULL);
+    expect_open();
+}
+
 static void http_1_0_is_ended_by_closing(void **state)
 {
     (void)state;
@@ -527,6 +545,7 @@ int main(void)
         FACT(a_piece_beyond_the_length_is_refused),
         FACT(fewer_octets_than_the_length_cut_the_connection),
         FACT(a_length_of_which_nothing_was_sent_is_500),
+        FACT(a_response_without_pieces_has_a_length_of_0),
         FACT(http_1_0_is_ended_by_closing),
         FACT(a_response_is_ended_or_cut_by_what_its_handler_returns),
         FACT(more_than_the_queue_holds_arrives_in_order),

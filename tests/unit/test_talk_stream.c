@@ -368,6 +368,31 @@ static void what_comes_in_the_wrong_order_is_refused(void **state)
         assert_int_equal(results[i], expected[i]);
 }
 
+static int begin_with(rv_talk *talk, void *ctx)
+{
+    results[0] = rv_begin(talk, *(int *)ctx);
+    return results[0] == 0 ? RV_OK : rv_text(talk, 200, "refused");
+}
+
+static void a_final_status_of_three_digits_may_begin(void **state)
+{
+    (void)state;
+    static const int good[] = {200, 404, 999}, bad[] = {-1, 0, 100, 199, 1000};
+    int status;
+    route("GET /", begin_with, &status);
+    for (int i = 0; i < 3; i++) {
+        status = good[i];
+        get("/");
+        expect_answer(status, "");
+    }
+    for (int i = 0; i < 5; i++) {
+        status = bad[i];
+        get("/");
+        expect_answer(200, "refused");
+        assert_int_equal(results[0], RV_EINVAL);
+    }
+}
+
 /* ---- lengths ----------------------------------------------------------------------------------- */
 
 static int write_too_much(rv_talk *talk, void *ctx)
@@ -540,6 +565,7 @@ int main(void)
         FACT(a_handler_that_returns_ok_has_ended_its_response),
         FACT(pieces_of_any_size_arrive_in_order),
         FACT(what_comes_in_the_wrong_order_is_refused),
+        FACT(a_final_status_of_three_digits_may_begin),
         FACT(a_piece_beyond_the_length_is_refused_whole),
         FACT(fewer_octets_than_the_length_cut_the_connection),
         FACT(a_length_of_which_nothing_was_sent_is_500),
