@@ -1,6 +1,6 @@
 /*
- * A whole server against clients that do anything. The input is a script: octets that are sent as they
- * are, and between them operations, each an octet 0xff and a letter, some with one more octet:
+ * A whole server against clients that do anything. The input is a script: octets that are sent as
+ * they are, and between them operations, each an octet 0xff and a letter, some with one more octet:
  *
  *     s    sends what came before as one segment; so does every other operation
  *     d    ... octet by octet            x N  ... N times over, in one segment
@@ -13,8 +13,8 @@
  *
  * 0xff 0xff sends an 0xff. So a file of requests is a script, and any script can be read.
  *
- * After each operation everything of conversation.h and at_rest.h must hold, and what the server has
- * counted must be what the clients have seen. At the end, when every client takes all and every
+ * After each operation everything of conversation.h and at_rest.h must hold, and what the server
+ * has counted must be what the clients have seen. At the end, when every client takes all and every
  * suspended talk has been answered, time alone must end each connection, and nothing may be left.
  */
 #include <stdint.h>
@@ -30,8 +30,8 @@
 
 enum { CLIENTS = 4, SEGMENT_MAX = 64 * 1024, DRIP_MAX = 512 };
 
-/* Each run begins at a multiple of this, so that timers sit in the wheel as they did in the run that
-   found something. */
+/* Each run begins at a multiple of this, so that timers sit in the wheel as they did in the run
+   that found something. */
 #define CLOCK_PERIOD_MS (64 * 64 * 64)
 
 struct client {
@@ -56,7 +56,7 @@ static uint64_t received;     /* by all clients of this run */
 static uint64_t sent;         /* to the server, in this run */
 static rv_counter_values was; /* the counters when it began */
 
-/* ---- what must hold ---------------------------------------------------------------------------- */
+/* ---- what must hold -------------------------------------------------------------------------- */
 
 /* The server closes only when it has said so, or has been forced to. */
 static void check_fate(const struct client *client)
@@ -96,7 +96,7 @@ static void check(void)
     REQUIRE(now.octets_received - was.octets_received <= sent);
 }
 
-/* ---- operations -------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static void disconnect(struct client *client)
 {
@@ -254,7 +254,7 @@ static bool operate(uint8_t letter)
     return true;
 }
 
-/* ---- a run ------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 /* False: it has ended before its end. */
 static bool run_script(void)
@@ -290,8 +290,8 @@ static bool is_anyone_open(void)
     return false;
 }
 
-/* No timeout of the server is longer than 30 s; its delayed answers take a second each at most, and a
-   connection has a hundred requests. */
+/* No timeout of the server is longer than 30 s; its delayed answers take a second each at most, and
+   a connection has a hundred requests. */
 static void run_out_of_time(void)
 {
     for (size_t i = 0; i < CLIENTS; i++)

@@ -1,15 +1,15 @@
 /*
- * Handlers on pool threads against clients that do anything. The input is a script as fuzz_conn.c has
- * it, of fewer operations, each an 0xff and a letter:
+ * Handlers on pool threads against clients that do anything. The input is a script as fuzz_conn.c
+ * has it, of fewer operations, each an 0xff and a letter:
  *
  *     s    sends what came before       g N  opens a gate of a handler that waits (pool_app.h)
  *     c N  goes on as client N          w N  lets the client take so many octets (255: all)
  *     h    half-closes                  r    resets
  *     n    replaces this client         t N  lets time pass
  *
- * The worker's loop is turned here, and only when the handlers wait: so a client can leave, be slow or
- * be timed out while its handler is at any place of its program. Two threads are never asked to be
- * anywhere at once; a finding may still need a few runs to come back.
+ * The worker's loop is turned here, and only when the handlers wait: so a client can leave, be slow
+ * or be timed out while its handler is at any place of its program. Two threads are never asked to
+ * be anywhere at once; a finding may still need a few runs to come back.
  */
 #include <stdint.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static rv_bytes script;
 static char segment[SEGMENT_MAX];
 static size_t segment_length;
 
-/* ---- turning ----------------------------------------------------------------------------------- */
+/* ---- turning --------------------------------------------------------------------------------- */
 
 static bool has_work(void)
 {
@@ -55,8 +55,8 @@ static void turn(void)
     while (has_work());
 }
 
-/* Turns until the worker has nothing to do and every handler waits. Talks that are at the pool and not in a
-   handler are on their way there or back. */
+/* Turns until the worker has nothing to do and every handler waits. Talks that are at the pool and
+   not in a handler are on their way there or back. */
 static void settle(void)
 {
     bool is_at_rest = false;
@@ -92,7 +92,7 @@ static void check(void)
     fuzz_scribble(server);
 }
 
-/* ---- operations -------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static void connect_to(struct client *client)
 {
@@ -181,7 +181,7 @@ static void operate(uint8_t letter)
     }
 }
 
-/* ---- a run ------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 static void run_script(void)
 {

@@ -1,12 +1,12 @@
 /*
- * The same octets in one segment, octet by octet, and in pieces that the input chooses must get the same
- * responses and meet the same end. The first octet says how many lengths of pieces follow (modulo 8),
- * and with its highest bit whether the client half-closes behind the last piece; then come the lengths,
- * and then what is sent.
+ * The same octets in one segment, octet by octet, and in pieces that the input chooses must get the
+ * same responses and meet the same end. The first octet says how many lengths of pieces follow
+ * (modulo 8), and with its highest bit whether the client half-closes behind the last piece; then
+ * come the lengths, and then what is sent.
  *
- * Only transcripts (conversation.h) are compared: a 100 may be left out when the body is there already,
- * and a streamed echo has its chunks as the body came. What is sent always ends with a line end,
- * because a line that has not ended may be refused before its end or not (h1_parse.h).
+ * Only transcripts (conversation.h) are compared: a 100 may be left out when the body is there
+ * already, and a streamed echo has its chunks as the body came. What is sent always ends with a
+ * line end, because a line that has not ended may be refused before its end or not (h1_parse.h).
  */
 #include <stdint.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static rv_server *server;
 static struct fuzz_conversation conversation;
 static struct fuzz_transcript whole, cut;
 
-/* ---- one way of sending ------------------------------------------------------------------------ */
+/* ---- one way of sending ---------------------------------------------------------------------- */
 
 static void take(rv_test *client)
 {
@@ -99,7 +99,7 @@ static void run(rv_bytes octets, const struct cuts *cuts, bool half_closes,
     fuzz_app_end();
 }
 
-/* ---- comparing --------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* What may depend on how much of a body is there when it is answered: whether a 100 was needed, and
    whether the rest is small enough to be read (body.h). */

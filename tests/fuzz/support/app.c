@@ -23,7 +23,7 @@ enum { CONTENT_MAX = 70000, FILE_BYTES = 50, BIG_FILE_BYTES = 100000 };
 const struct rv_h1_limits fuzz_app_limits = {
     .target_bytes_max = FUZZ_TARGET_MAX, .head_bytes_max = 2048, .head_fields_max = 16};
 
-/* ---- what every handler needs ------------------------------------------------------------------ */
+/* ---- what every handler needs ---------------------------------------------------------------- */
 
 /* A number of the query. */
 static uint64_t number(rv_talk *talk, const char *name, int64_t otherwise, int64_t most)
@@ -47,7 +47,7 @@ static void label(rv_talk *talk, const char *content, uint64_t length)
         REQUIRE(rv_set_header(talk, "Connection", "close") == RV_OK);
 }
 
-/* ---- whole answers ----------------------------------------------------------------------------- */
+/* ---- whole answers --------------------------------------------------------------------------- */
 
 static int whole(rv_talk *talk, struct fuzz_job *job)
 {
@@ -117,7 +117,7 @@ static int problem(rv_talk *talk, struct fuzz_job *job)
     return fuzz_job_answered(job, rv_problem(talk, status_of(talk), "by design"));
 }
 
-/* ---- what was asked ---------------------------------------------------------------------------- */
+/* ---- what was asked -------------------------------------------------------------------------- */
 
 /* Reads every octet, so that a sanitizer sees one that is not there. */
 static void look_at(rv_bytes octets)
@@ -152,7 +152,7 @@ static int cookies(rv_talk *talk, struct fuzz_job *job)
     return fuzz_job_answered(job, rv_reply(talk, 200, "text/plain", rv_cookie(talk, "a")));
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static char file_path[64], big_file_path[64];
 static int big_file_descriptor;
@@ -214,7 +214,7 @@ static int no_file(rv_talk *talk, struct fuzz_job *job)
     return file_of(talk, job, "/proc/self/fd/no", 0);
 }
 
-/* ---- bodies out, streamed ---------------------------------------------------------------------- */
+/* ---- bodies out, streamed -------------------------------------------------------------------- */
 
 static int write_on(rv_talk *talk, struct fuzz_job *job);
 
@@ -299,7 +299,7 @@ static int begin_and_fail(rv_talk *talk, struct fuzz_job *job)
     return result < 0 ? result : RV_EBUSY;
 }
 
-/* ---- bodies in --------------------------------------------------------------------------------- */
+/* ---- bodies in ------------------------------------------------------------------------------- */
 
 static int body(rv_talk *talk, struct fuzz_job *job)
 {
@@ -390,10 +390,10 @@ static int broken(rv_talk *talk, struct fuzz_job *job)
     return fuzz_job_body(talk, job, broken_piece);
 }
 
-/* ---- later ------------------------------------------------------------------------------------- */
+/* ---- later ----------------------------------------------------------------------------------- */
 
-/* The request must be what it was when it came: its name, its target (label), and its body, which is
-   echoed when there is one. */
+/* The request must be what it was when it came: its name, its target (label), and its body, which
+   is echoed when there is one. */
 static int kept(rv_talk *talk, struct fuzz_job *job)
 {
     rv_bytes name = rv_param(talk, "name");
@@ -459,7 +459,7 @@ static int wake(rv_talk *talk, struct fuzz_job *job)
     return whole(talk, job);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const rv_route_options streamed = {.body = RV_BODY_STREAMED};
 static const rv_route_options sized = {.length_required = true};

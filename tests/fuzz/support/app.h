@@ -1,15 +1,15 @@
 /*
- * A server to be fuzzed: handlers of every kind, on the sim back end, with small limits. Each talk that
- * reaches a handler has a job, a record of the app's own that outlives the talk: what is called for it,
- * and how often, is required to be as rivulet.h promises - a drain or a delay only when it was asked
- * for, on_gone once and never after an answer, release once. Handlers run on the loop only, so that
- * the same octets always do the same.
+ * A server to be fuzzed: handlers of every kind, on the sim back end, with small limits. Each talk
+ * that reaches a handler has a job, a record of the app's own that outlives the talk: what is
+ * called for it, and how often, is required to be as rivulet.h promises - a drain or a delay only
+ * when it was asked for, on_gone once and never after an answer, release once. Handlers run on the
+ * loop only, so that the same octets always do the same.
  *
  * Responses say in X-Target what they answer, and in X-Content what their content is
  * (conversation.h). Queries choose what a handler does; the numbers in them have defaults:
  *
- *    /whole ?n= octets ?status= ?close=1     /body        echoes a whole body (/sized: 411 without a
- *    /borrowed ?n=                                        length), /trailer shows its X-T
+ *    /whole ?n= octets ?status= ?close=1     /body        echoes a whole body; /sized: 411 without
+ *    /borrowed ?n=                                        a length; /trailer shows its X-T
  *    /file /big-file /shrink (it) /no-file   /echo        echoes a streamed body as it comes
  *    /stream ?n= ?k= a piece ?status=        /unread      answers and leaves the body
  *        ?length= promises n + length - 100  /early       answers at the first piece
@@ -20,7 +20,7 @@
  *    /nothing /twice /begin /begin-fail                   same with its streamed body
  *    /fields ?n= large ones, ?own=1 its own  /suspend/{name}
  *                                            /wake        answers for the oldest suspended one
- *    /verbs ?do= any verbs (verbs.h)        /verbs-body  the same with a streamed body
+ *    /verbs ?do= any verbs (verbs.h)         /verbs-body  the same with a streamed body
  *    /param/{name}/{rest...} /cookies /redirect ?to= /problem ?status=
  */
 #ifndef FUZZ_APP_H

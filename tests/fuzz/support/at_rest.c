@@ -1,5 +1,6 @@
 /*
- * Looks into a server at rest (at_rest.h). The rules are those of conn.h, talk.h, stream.h and timer.h.
+ * Looks into a server at rest (at_rest.h). The rules are those of conn.h, talk.h, stream.h and
+ * timer.h.
  */
 #include "fuzz/support/at_rest.h"
 

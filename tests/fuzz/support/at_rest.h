@@ -7,12 +7,13 @@
 
 #include <rivulet.h>
 
-/* Between two calls of rv_test functions. Every connection must have a reason to be there: a deadline, or
-   a handler that has something coming. `waits_outside(handle)`: does the program still hold this talk? */
+/* Between two calls of rv_test functions. Every connection must have a reason to be there: a
+   deadline, or a handler that has something coming. `waits_outside(handle)`: does the program still
+   hold this talk? */
 void fuzz_require_at_rest(const rv_server *server, bool (*waits_outside)(rv_handle handle));
 
-/* Writes over the memory that all connections share and that is nobody's between two calls: whoever still
-   looks there will be found out by what it says. */
+/* Writes over the memory that all connections share and that is nobody's between two calls: whoever
+   still looks there will be found out by what it says. */
 void fuzz_scribble(const rv_server *server);
 
 /* When the last client has gone: nothing may be left of any of them. */

@@ -1,7 +1,7 @@
 /*
- * Requests and responses of one connection, side by side (conversation.h). The response at hand belongs
- * to the first request that is not answered; a response beyond the last whole head can only refuse
- * what was not one.
+ * Requests and responses of one connection, side by side (conversation.h). The response at hand
+ * belongs to the first request that is not answered; a response beyond the last whole head can only
+ * refuse what was not one.
  */
 #include "fuzz/support/conversation.h"
 
@@ -15,7 +15,7 @@ void fuzz_pattern_make(void)
         fuzz_pattern[i] = (char)('A' + (i + i / 26 + i / 997) % 26);
 }
 
-/* ---- the transcript ---------------------------------------------------------------------------- */
+/* ---- the transcript -------------------------------------------------------------------------- */
 
 static void note(struct fuzz_conversation *conversation, rv_bytes octets)
 {
@@ -43,7 +43,7 @@ static void note_head(struct fuzz_conversation *conversation)
     note(conversation, RV_LIT("\n"));
 }
 
-/* ---- responses --------------------------------------------------------------------------------- */
+/* ---- responses ------------------------------------------------------------------------------- */
 
 /* Refusals of what is no head, or not yet. */
 static void check_refusal(const struct fuzz_response *response)
@@ -55,8 +55,8 @@ static void check_refusal(const struct fuzz_response *response)
     REQUIRE(known && response->says_close && response->has_length);
 }
 
-/* Whatever the server dislikes about a request that is whole, it does not have to close for it: if it
-   does, it has lost its place, and refuses what is no head. */
+/* Whatever the server dislikes about a request that is whole, it does not have to close for it: if
+   it does, it has lost its place, and refuses what is no head. */
 static void check_bad_request(const struct fuzz_conversation *conversation)
 {
     const struct fuzz_response *response = &conversation->response;
@@ -158,7 +158,7 @@ static void end_response(struct fuzz_conversation *conversation)
     note(conversation, RV_LIT("\n(whole)\n"));
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 void fuzz_conversation_begin(struct fuzz_conversation *conversation,
                              const struct rv_h1_limits *limits, struct fuzz_transcript *transcript)

@@ -2,8 +2,8 @@
  * One connection as its client sees it: what was sent as requests, what came back as responses, and
  * each response held against the request that it answers. The server's app (app.h) helps: its
  * responses name their target and say what their content must be. Everything that must hold of any
- * connection at any time is required here; what may depend on timers, resets and failing handlers is
- * left to the target, which asks how the conversation ended.
+ * connection at any time is required here; what may depend on timers, resets and failing handlers
+ * is left to the target, which asks how the conversation ended.
  *
  * On request it keeps a transcript: the responses without what may differ between two runs or two
  * ways of cutting the same octets - Date, interim responses, and the chunks that content came in.

@@ -64,7 +64,7 @@ int fuzz_job_run(rv_talk *talk, void *ctx)
     return settle(job, route->handler(talk, job));
 }
 
-/* ---- later calls ------------------------------------------------------------------------------- */
+/* ---- later calls ----------------------------------------------------------------------------- */
 
 static int late(rv_talk *talk, void *ctx)
 {
@@ -164,7 +164,7 @@ void fuzz_job_left(struct fuzz_job *job)
     job->is_left = true;
 }
 
-/* ---- suspended talks --------------------------------------------------------------------------- */
+/* ---- suspended talks ------------------------------------------------------------------------- */
 
 int fuzz_job_suspend(rv_talk *talk, struct fuzz_job *job)
 {
@@ -239,7 +239,7 @@ bool fuzz_jobs_has_suspended(rv_handle handle)
     return false;
 }
 
-/* ---- lent octets ------------------------------------------------------------------------------- */
+/* ---- lent octets ----------------------------------------------------------------------------- */
 
 rv_bytes fuzz_lend(rv_bytes octets)
 {
@@ -256,7 +256,7 @@ void fuzz_release(void *lent)
     free(lent);
 }
 
-/* ---- a run ------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 void fuzz_jobs_begin(void)
 {

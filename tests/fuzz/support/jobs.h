@@ -1,9 +1,10 @@
 /*
- * The app's side of each talk (app.h): a record that outlives the talk, and the only way in which the
- * app's handlers are called. It requires that the library calls what it was asked to call, when it was
- * asked to, and as often: a drain and a delay only while they are due, pieces of a body up to the last
- * one and none behind it, on_gone once and never after an answer, nothing at all of a talk that has
- * come to its end. It owns the jobs, what was lent to the library, and what waits for an answer.
+ * The app's side of each talk (app.h): a record that outlives the talk, and the only way in which
+ * the app's handlers are called. It requires that the library calls what it was asked to call, when
+ * it was asked to, and as often: a drain and a delay only while they are due, pieces of a body up
+ * to the last one and none behind it, on_gone once and never after an answer, nothing at all of a
+ * talk that has come to its end. It owns the jobs, what was lent to the library, and what waits for
+ * an answer.
  */
 #ifndef FUZZ_JOBS_H
 #define FUZZ_JOBS_H
@@ -73,7 +74,7 @@ void fuzz_jobs_answer(rv_server *server, size_t which, fuzz_answer *answer, unsi
 size_t fuzz_jobs_suspended(void);
 bool fuzz_jobs_has_suspended(rv_handle handle);
 
-/* The same for a job that has just been answered, whose talk may be no more: nobody must be called. */
+/* The same for a job that has just been answered: nobody must be called. */
 void fuzz_job_answer_again(rv_server *server, struct fuzz_job *job);
 
 /* A copy of the octets, to be lent with fuzz_release. */

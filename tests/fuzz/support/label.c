@@ -1,5 +1,6 @@
 /*
- * Labels (label.h). A response that has no memory for all of its label has none: X-Target comes last.
+ * Labels (label.h). A response that has no memory for all of its label has none: X-Target comes
+ * last.
  */
 #include "fuzz/support/label.h"
 

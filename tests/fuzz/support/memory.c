@@ -1,6 +1,6 @@
 /*
- * The allocator that can be told to fail (memory.h). One thread; what the pool's idle thread allocates
- * was allocated at its start.
+ * The allocator that can be told to fail (memory.h). What it is told is not guarded: targets whose
+ * server has threads at work do not use it.
  */
 #include "fuzz/support/memory.h"
 

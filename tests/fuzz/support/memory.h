@@ -1,7 +1,8 @@
 /*
- * Memory that runs out when a target wants it to. The linker sends every malloc, calloc and realloc of the
- * library and of the app here (cmake/rivulet_tests.cmake); they fail when their turn has come, and are
- * the real ones otherwise. What the judges and the app's records need never fails: they say so.
+ * Memory that runs out when a target wants it to. The linker sends every malloc, calloc and realloc
+ * of the library and of the app here (cmake/rivulet_tests.cmake); they fail when their turn has
+ * come, and are the real ones otherwise. What the judges and the app's records need never fails:
+ * they say so.
  */
 #ifndef FUZZ_MEMORY_H
 #define FUZZ_MEMORY_H

@@ -1,6 +1,6 @@
 /*
- * Handlers on the pool, and their gates (pool_app.h). Everything that threads share here is guarded by
- * one mutex, or atomic.
+ * Handlers on the pool, and their gates (pool_app.h). Everything that threads share here is guarded
+ * by one mutex, or atomic.
  */
 #include "fuzz/support/pool_app.h"
 
@@ -36,7 +36,7 @@ static bool all_gates_are_open;
 static atomic_size_t lent_count;
 static atomic_size_t resumes_under_way;
 
-/* ---- gates ------------------------------------------------------------------------------------- */
+/* ---- gates ----------------------------------------------------------------------------------- */
 
 static void become(struct program *program, enum activity activity)
 {
@@ -132,7 +132,7 @@ bool fuzz_pool_is_quiet(size_t expected)
     return quiet;
 }
 
-/* ---- the verbs --------------------------------------------------------------------------------- */
+/* ---- the verbs ------------------------------------------------------------------------------- */
 
 static rv_bytes lend(rv_bytes octets)
 {
@@ -307,7 +307,7 @@ static int pool_echo(rv_talk *talk, void *ctx)
     return result;
 }
 
-/* ---- the server -------------------------------------------------------------------------------- */
+/* ---- the server ------------------------------------------------------------------------------ */
 
 rv_server *fuzz_pool_server(void)
 {

@@ -1,7 +1,8 @@
 /*
- * A server whose handlers run on the pool, and stop where the target wants them to: the letters of the
- * query's "do" are calls of rivulet.h in any order (most as in verbs.h), and "-" is a gate, which the
- * target opens. So what the worker does meanwhile is part of the input, although threads run.
+ * A server whose handlers run on the pool, and stop where the target wants them to: the letters of
+ * the query's "do" are calls of rivulet.h in any order (most as in verbs.h), and "-" is a gate,
+ * which the target opens. So what the worker does meanwhile is part of the input, although threads
+ * run.
  *
  *    -   waits at a gate
  *    s   resumes its own talk: the answer comes on the worker, when the handler has returned
@@ -26,8 +27,9 @@ void fuzz_pool_open(size_t which);
 /* Opens every gate, for good. */
 void fuzz_pool_open_all(void);
 
-/* Waits until as many handlers as `expected` are running and each of them waits: at a gate, or for room for
-   its output as far as one can tell from outside. False: that has not come about, though it should. */
+/* Waits until as many handlers as `expected` are running and each of them waits: at a gate, or for
+   room for its output as far as one can tell from outside. False: that has not come about, though
+   it should. */
 bool fuzz_pool_is_quiet(size_t expected);
 
 /* Ends a run: every handler has returned, every resume was called, nothing is lent. */

@@ -1,6 +1,6 @@
 /*
- * Reads requests (requests.h), as far as they go: a head or a trailer section is looked at again with
- * every octet, so that a fault is known as soon as the server can know it.
+ * Reads requests (requests.h), as far as they go: a head or a trailer section is looked at again
+ * with every octet, so that a fault is known as soon as the server can know it.
  */
 #include "fuzz/support/requests.h"
 

@@ -1,9 +1,9 @@
 /*
  * What a client has asked for: the octets that it has sent on one connection, read as a sequence of
  * requests by a reader that has everything in one piece, never waits and never answers. It is the
- * measure for what a server makes of the same octets. Heads and chunks are read by the library's own
- * parsers, which have fuzz targets of their own; where one request ends and the next begins is decided
- * here anew (RFC 9112 section 6.3).
+ * measure for what a server makes of the same octets. Heads and chunks are read by the library's
+ * own parsers, which have fuzz targets of their own; where one request ends and the next begins is
+ * decided here anew (RFC 9112 section 6.3).
  */
 #ifndef FUZZ_REQUESTS_H
 #define FUZZ_REQUESTS_H

@@ -1,6 +1,6 @@
 /*
- * What a fuzz target insists on. Unlike assert() it is there in every build, and it says what did not
- * hold: a finding is first read as a line in a log. It owns nothing.
+ * What a fuzz target insists on. Unlike assert() it is there in every build, and it says what did
+ * not hold: a finding is first read as a line in a log. It owns nothing.
  */
 #ifndef FUZZ_REQUIRE_H
 #define FUZZ_REQUIRE_H

@@ -1,6 +1,6 @@
 /*
- * Reads responses (responses.h). Heads, chunk lines and trailer fields are put together in memory of
- * the reader's own; content is passed on from where it lies.
+ * Reads responses (responses.h). Heads, chunk lines and trailer fields are put together in memory
+ * of the reader's own; content is passed on from where it lies.
  */
 #include "fuzz/support/responses.h"
 
@@ -14,7 +14,7 @@ void fuzz_response_begin(struct fuzz_response *response)
     response->head_length = response->line_length = 0;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Lines end with CRLF and nothing else, and hold neither CR nor NUL. */
 static void check_line(rv_bytes line)
@@ -60,7 +60,7 @@ static void split_field(rv_bytes line, rv_bytes *name, rv_bytes *value)
     REQUIRE(rv_field_value_is_valid(*value));
 }
 
-/* ---- heads ------------------------------------------------------------------------------------- */
+/* ---- heads ----------------------------------------------------------------------------------- */
 
 static rv_bytes fields_of(const struct fuzz_response *response)
 {
@@ -169,7 +169,7 @@ static void read_head(struct fuzz_response *response)
     read_framing(response);
 }
 
-/* ---- content ----------------------------------------------------------------------------------- */
+/* ---- content --------------------------------------------------------------------------------- */
 
 static bool has_content(const struct fuzz_response *response)
 {

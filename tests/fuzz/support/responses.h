@@ -1,8 +1,8 @@
 /*
- * A strict reader of HTTP/1.1 responses, for what a server under test has sent: octets in, events out,
- * in pieces of any size. It aborts at the first octet that RFC 9112 (sections 4 to 7) or RFC 9110
- * (sections 6.6.1, 8.6, 15) does not allow a server to send, and at what this server never sends: a
- * chunk extension, an interim response but 100. It does not know what was asked: that is
+ * A strict reader of HTTP/1.1 responses, for what a server under test has sent: octets in, events
+ * out, in pieces of any size. It aborts at the first octet that RFC 9112 (sections 4 to 7) or RFC
+ * 9110 (sections 6.6.1, 8.6, 15) does not allow a server to send, and at what this server never
+ * sends: a chunk extension, an interim response but 100. It does not know what was asked: that is
  * conversation.h's business.
  */
 #ifndef FUZZ_RESPONSES_H
@@ -62,7 +62,8 @@ static inline bool fuzz_response_is_between(const struct fuzz_response *response
 /* The value of a field of the head at hand; absent when it has none of that name. */
 rv_bytes fuzz_response_field(const struct fuzz_response *response, const char *name);
 
-/* The next line of a head, without its CRLF, off the front of `*rest`; false: that was the empty one. */
+/* The next line of a head, without its CRLF, off the front of `*rest`; false: that was the empty
+   one. */
 bool fuzz_head_line(rv_bytes *rest, rv_bytes *line);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * A handler that the request programs: each letter of the query's "do" is one call of rivulet.h, in
- * whatever order they come, allowed or not. Whatever the library answers, the program goes on; it must
- * survive that, and keep its promises.
+ * whatever order they come, allowed or not. Whatever the library answers, the program goes on; it
+ * must survive that, and keep its promises.
  *
  *    r R  answers whole: 10 octets, 20 000 borrowed     b n  begins: 200, 204
  *    P    a problem      F  a file                      w W  writes 100 octets, 5 000
