@@ -614,6 +614,14 @@ static void a_head_that_cannot_be_read_is_refused_and_the_connection_closed(void
     say("GET / HTTP/1.1\r\nNo colon here\r\n\r\n");
     expect_status(400);
     expect_field("Connection", "close");
+    expect_field("Content-Type", "text/plain; charset=UTF-8");
+    assert_non_null(answer_field(last_answer(), "Date"));
+    static const char start[] = "400 Bad Request\n";
+    rv_bytes content = {last_answer()->content.ptr, last_answer()->content.len};
+    assert_memory_equal(content.ptr, start, strlen(start));
+    assert_true(content.len > strlen(start) + 10); /* and what is wrong, in a sentence */
+    assert_memory_equal(content.ptr + content.len - 2, ".\n", 2);
+    expect_silence();
     expect_closed();
     assert_int_equal(COUNTER(requests_malformed), 1);
     assert_int_equal(COUNTER(requests), 0);
