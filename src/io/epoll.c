@@ -7,6 +7,8 @@
  *    is needed; with EPOLLRDHUP in the event the FIN lies behind those octets;
  *  - most connections that are just accepted have their request there already: reading before
  *    registering saves the epoll_ctl and one wake-up for a connection that is closed after one answer;
+ *  - a timeout of epoll_wait starts and cancels a timer of the kernel's in each wait that sleeps; a
+ *    timerfd is set once for a deadline, and the deadlines of keep-alive connections hardly move;
  *  - EPOLLOUT is only asked for from the first time that a socket was full, and kept then: in
  *    edge-triggered mode it costs nothing while the socket never fills.
  */
@@ -23,17 +25,21 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EVENTS_MAX 512
 #define RECEIVE_ROUNDS 4 /* recvs for one stream before others get their turn */
 
 /* What an event belongs to: the low bits of a pointer that is 8-aligned. */
-enum { TAG_STREAM = 0, TAG_LISTENER = 1, TAG_WAKE = 2, TAG_MASK = 7 };
+enum { TAG_STREAM = 0, TAG_LISTENER = 1, TAG_WAKE = 2, TAG_TIMER = 3, TAG_MASK = 7 };
 
 struct epoll_state {
     int epoll;
     int wake;
+    int timer;
+    uint64_t timer_ms; /* what the timer is set to; 0: it is not */
     struct epoll_event events[EVENTS_MAX];
 };
 
@@ -47,6 +53,8 @@ static void epoll_close(struct rv_loop *loop)
     struct epoll_state *state = state_of(loop);
     if (state->wake >= 0)
         close(state->wake);
+    if (state->timer >= 0)
+        close(state->timer);
     if (state->epoll >= 0)
         close(state->epoll);
     free(state);
@@ -67,6 +75,12 @@ static rv_error error_of(int error_number)
     }
 }
 
+static bool watch(const struct epoll_state *state, int descriptor, uint64_t tag)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = tag};
+    return descriptor >= 0 && epoll_ctl(state->epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
 static rv_error epoll_open(struct rv_loop *loop)
 {
     struct epoll_state *state = malloc(sizeof *state);
@@ -74,10 +88,11 @@ static rv_error epoll_open(struct rv_loop *loop)
         return RV_ENOMEM;
     state->epoll = epoll_create1(EPOLL_CLOEXEC);
     state->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    state->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    state->timer_ms = 0;
     loop->backend_state = state;
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = TAG_WAKE};
-    if (state->epoll < 0 || state->wake < 0 ||
-        epoll_ctl(state->epoll, EPOLL_CTL_ADD, state->wake, &event) != 0) {
+    if (state->epoll < 0 || !watch(state, state->wake, TAG_WAKE) ||
+        !watch(state, state->timer, TAG_TIMER)) {
         rv_error error = error_of(errno);
         epoll_close(loop);
         return error;
@@ -267,10 +282,24 @@ static void fetch_ahead(const struct epoll_event *event)
     __builtin_prefetch(object + 64);
 }
 
+/* Sees to it that the loop is woken at `deadline_ms` at the latest. One that is set for an earlier time
+   stays: the loop then finds nothing to do, and comes back. */
+static void ensure_timer(struct epoll_state *state, uint64_t now_ms, uint64_t deadline_ms)
+{
+    if (state->timer_ms > now_ms && state->timer_ms <= deadline_ms)
+        return;
+    struct itimerspec at = {
+        .it_value = {(time_t)(deadline_ms / 1000), (long)(deadline_ms % 1000) * 1000000}};
+    timerfd_settime(state->timer, TFD_TIMER_ABSTIME, &at, NULL);
+    state->timer_ms = deadline_ms;
+}
+
 static void epoll_wait_and_dispatch(struct rv_loop *loop, uint64_t wait_ms)
 {
     struct epoll_state *state = state_of(loop);
-    int timeout = wait_ms == UINT64_MAX ? -1 : wait_ms > 1000000 ? 1000000 : (int)wait_ms;
+    int timeout = wait_ms == 0 ? 0 : -1;
+    if (wait_ms != 0 && wait_ms != UINT64_MAX)
+        ensure_timer(state, loop->now_ms, loop->now_ms + wait_ms);
     int count = epoll_wait(state->epoll, state->events, EVENTS_MAX, timeout);
     epoll_read_clock(loop);
     for (int i = 0; i < count; i++) {
@@ -284,6 +313,9 @@ static void epoll_wait_and_dispatch(struct rv_loop *loop, uint64_t wait_ms)
             break;
         case TAG_LISTENER:
             rv_listener_ready(object);
+            break;
+        case TAG_TIMER:
+            state->timer_ms = 0;
             break;
         default: /* a wake-up: edge-triggered, so the counter need not be read */
             break;
