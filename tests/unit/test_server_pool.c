@@ -318,7 +318,7 @@ static void a_writer_waits_while_its_client_does_not_read(void **state)
     /* What the kernel holds is a few megabytes; of the 40 the writer has most before it. */
     assert_true(wait_for_halt() < PIECES / 2);
     assert_false(atomic_load(&flow.done));
-    size_t received = receive_for(client, 2000);
+    size_t received = receive_for(client, 20000);
     assert_true(received > (size_t)PIECES * PIECE_BYTES);
     assert_true(received < (size_t)PIECES * PIECE_BYTES + 1000); /* and a head */
     assert_true(EVENTUALLY(atomic_load(&flow.done)));
