@@ -247,6 +247,18 @@ static void a_peer_is_told_by_its_address(void **state)
     }
 }
 
+static void an_ipv4_client_of_a_socket_for_both_families_is_told_as_one(void **state)
+{
+    (void)state;
+    char address[32];
+    make((rv_server_options){.workers = 1});
+    assert_int_equal(rv_listen(served.server, "*:0"), 0);
+    serve_start(&served);
+    snprintf(address, sizeof address, "127.0.0.1%s",
+             strrchr(rv_server_address(served.server, 1), ':'));
+    expect_peer(address, "127.0.0.1:");
+}
+
 #define FACT(name) cmocka_unit_test_teardown(name, tear_down)
 
 int main(void)
@@ -258,6 +270,7 @@ int main(void)
         FACT(a_response_that_has_begun_is_finished),
         FACT(a_half_head_does_not_hold_up_the_stop_beyond_its_grace),
         FACT(a_peer_is_told_by_its_address),
+        FACT(an_ipv4_client_of_a_socket_for_both_families_is_told_as_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -378,6 +378,55 @@ static void a_body_that_nobody_asked_for_is_dropped(void **state)
     assert_int_equal(upload.gone, 0);
 }
 
+static int ask_and_answer(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    results[0] = rv_on_body(talk, on_piece, &upload);
+    int result = rv_text(talk, 200, "answered");
+    results[1] = rv_on_body(talk, on_piece, &upload);
+    return result;
+}
+
+static void an_answer_right_after_asking_needs_no_body(void **state)
+{
+    (void)state;
+    route_with("* /ask", ask_and_answer, NULL, (rv_route_options){.body = RV_BODY_STREAMED});
+    for (int i = 0; i < 2; i++) {
+        request("GET", "/ask", NULL);
+        expect_answer(200, "answered");
+        assert_int_equal(results[0], 0);
+        assert_int_equal(results[1], RV_ESTATE);
+    }
+    say("POST /ask HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody");
+    expect_answer(200, "answered");
+    expect_next_is_served();
+    assert_int_equal(upload.pieces, 0);
+    request("GET", "/ask", NULL);
+    expect_answer(200, "answered");
+    advance_ms(20000); /* it is idle like any other */
+    expect_closed();
+    assert_int_equal(COUNTER(idle_timeouts), 1);
+}
+
+static int ask_and_fail(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    rv_error error = rv_on_body(talk, on_piece, &upload);
+    return error != 0 ? error : RV_EIO;
+}
+
+static void a_failure_right_after_asking_is_500(void **state)
+{
+    (void)state;
+    route_with("* /ask", ask_and_fail, NULL, (rv_route_options){.body = RV_BODY_STREAMED});
+    request("GET", "/ask", NULL);
+    expect_answer(500, "500 Internal Server Error\n");
+    expect_next_is_served();
+    assert_int_equal(upload.pieces, 0);
+    advance_ms(20000);
+    expect_closed();
+}
+
 static void a_body_with_much_left_ends_the_connection(void **state)
 {
     (void)state;
@@ -673,6 +722,8 @@ int main(void)
         FACT(what_is_left_of_a_body_is_dropped_when_the_talk_is_answered),
         FACT(what_is_left_of_a_chunked_body_is_dropped_too),
         FACT(a_body_that_nobody_asked_for_is_dropped),
+        FACT(an_answer_right_after_asking_needs_no_body),
+        FACT(a_failure_right_after_asking_is_500),
         FACT(a_body_with_much_left_ends_the_connection),
         FACT(a_chunked_body_is_not_dropped_for_ever),
         FACT(a_client_that_waits_for_100_is_answered_instead),
