@@ -261,7 +261,9 @@ static void closing_drops_what_is_not_sent(void **state)
     write_text(stream, "abcd");
     rv_stream_flush(stream);
     write_text(stream, "efgh");
+    assert_int_equal(rv_stream_queued(stream), 6);
     rv_stream_close(stream);
+    assert_int_equal(rv_stream_queued(stream), 0);
     rv_sim_set_window(peer(), UINT64_MAX);
     turn();
     expect_received(peer(), "ab");
