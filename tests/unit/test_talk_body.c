@@ -272,6 +272,17 @@ static void a_chunk_that_announces_too_much_is_413_at_once(void **state)
     assert_int_equal(COUNTER(body_too_large), 3);
 }
 
+static void a_length_that_no_machine_holds_is_413(void **state)
+{
+    (void)state;
+    with_limit(RV_NO_LIMIT);
+    request("POST", "/", "Content-Length: 99999999999999999999\r\n");
+    expect_status(413);
+    expect_closed();
+    assert_int_equal(COUNTER(body_too_large), 1);
+    assert_int_equal(COUNTER(requests_malformed), 0);
+}
+
 static void the_limit_is_a_megabyte_by_default(void **state)
 {
     (void)state;
@@ -472,6 +483,7 @@ int main(void)
         FACT(a_body_at_the_limit_is_taken),
         FACT(a_body_that_announces_more_is_413_at_once),
         FACT(a_chunk_that_announces_too_much_is_413_at_once),
+        FACT(a_length_that_no_machine_holds_is_413),
         FACT(the_limit_is_a_megabyte_by_default),
         FACT(a_route_may_have_a_limit_of_its_own),
         FACT(there_may_be_no_limit),

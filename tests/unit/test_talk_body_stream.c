@@ -366,6 +366,19 @@ static void what_is_left_of_a_chunked_body_is_dropped_too(void **state)
     assert_int_equal(upload.pieces, 1);
 }
 
+static void a_malformed_rest_ends_the_connection_without_a_word(void **state)
+{
+    (void)state;
+    upload.answer_at = 1;
+    post("/", "Transfer-Encoding: chunked\r\n");
+    say("3\r\none\r\n");
+    expect_answer(200, "early");
+    say("not a chunk\r\n");
+    expect_silence(); /* the answer has been given */
+    expect_closed();
+    assert_int_equal(upload.gone, 0);
+}
+
 static void a_body_that_nobody_asked_for_is_dropped(void **state)
 {
     (void)state;
@@ -477,6 +490,19 @@ static void a_client_is_told_to_continue_when_its_body_is_asked_for(void **state
     expect_octets("HTTP/1.1 100 Continue\r\n\r\n");
     say("body");
     expect_answer(200, "body");
+}
+
+static void a_client_that_was_told_to_continue_keeps_its_connection(void **state)
+{
+    (void)state;
+    upload.answer_at = 1;
+    post("/", "Expect: 100-continue\r\nContent-Length: 9\r\n");
+    expect_octets("HTTP/1.1 100 Continue\r\n\r\n");
+    say("one");
+    expect_answer(200, "early");
+    expect_field("Connection", NULL);
+    say("twoend");
+    expect_next_is_served();
 }
 
 static int answer_late(rv_talk *talk, void *value)
@@ -721,6 +747,7 @@ int main(void)
         FACT(a_whole_body_cannot_be_streamed),
         FACT(what_is_left_of_a_body_is_dropped_when_the_talk_is_answered),
         FACT(what_is_left_of_a_chunked_body_is_dropped_too),
+        FACT(a_malformed_rest_ends_the_connection_without_a_word),
         FACT(a_body_that_nobody_asked_for_is_dropped),
         FACT(an_answer_right_after_asking_needs_no_body),
         FACT(a_failure_right_after_asking_is_500),
@@ -728,6 +755,7 @@ int main(void)
         FACT(a_chunked_body_is_not_dropped_for_ever),
         FACT(a_client_that_waits_for_100_is_answered_instead),
         FACT(a_client_is_told_to_continue_when_its_body_is_asked_for),
+        FACT(a_client_that_was_told_to_continue_keeps_its_connection),
         FACT(the_answer_may_come_after_the_last_piece),
         FACT(a_piece_that_fails_is_answered_with_500),
         FACT(a_last_piece_that_does_not_answer_has_failed),

@@ -356,6 +356,31 @@ static void an_own_length_that_is_wrong_is_refused(void **state)
     assert_int_equal(last_error, RV_EINVAL);
 }
 
+static int released;
+
+static void count_release(void *ctx)
+{
+    (void)ctx;
+    released++;
+}
+
+static int lend_with_length(rv_talk *talk, void *ctx)
+{
+    rv_set_header(talk, "Content-Length", ctx);
+    return rv_reply_borrowed(talk, 200, NULL, RV_LIT("four"), count_release, NULL);
+}
+
+static void borrowed_content_of_another_length_is_refused_and_released(void **state)
+{
+    (void)state;
+    released = 0;
+    route("GET /own", lend_with_length, five);
+    get("/own");
+    expect_status(500);
+    assert_int_equal(last_error, RV_EINVAL);
+    assert_int_equal(released, 1);
+}
+
 static int answer_head_with_length(rv_talk *talk, void *ctx)
 {
     rv_set_header(talk, "Content-Length", ctx);
@@ -498,6 +523,7 @@ int main(void)
         FACT(a_field_that_a_response_has_once_is_not_added_twice),
         FACT(an_own_length_that_is_right_is_no_matter),
         FACT(an_own_length_that_is_wrong_is_refused),
+        FACT(borrowed_content_of_another_length_is_refused_and_released),
         FACT(an_answer_to_head_may_state_the_length_alone),
         FACT(a_cookie_carries_what_its_options_say),
         FACT(a_cookie_may_have_any_value_that_rfc_6265_allows),
