@@ -71,6 +71,11 @@ void rv_loop_turn(struct rv_loop *loop, uint64_t wait_ms)
     rv_stream_bury(loop);
 }
 
+void rv_loop_wake(struct rv_loop *loop)
+{
+    loop->backend->wake(loop);
+}
+
 void rv_loop_post(struct rv_loop *loop, struct rv_message *message)
 {
     if (rv_inbox_post(&loop->inbox, message))

@@ -57,6 +57,9 @@ void rv_loop_turn(struct rv_loop *loop, uint64_t wait_ms);
 /* Any thread: runs the message on the loop's thread, with `owner` as its second argument. */
 void rv_loop_post(struct rv_loop *loop, struct rv_message *message);
 
+/* Any thread: ends a wait, so that the loop's thread looks around. */
+void rv_loop_wake(struct rv_loop *loop);
+
 /* Sends what is in the page. */
 void rv_loop_flush(struct rv_loop *loop);
 

@@ -234,8 +234,9 @@ static void supervise(rv_server *server, unsigned started)
         }
         if (open && atomic_load(&server->workers_deaf) >= started) {
             open = false;
-            rv_server_close_endpoints(
-                server); /* from now on clients are refused, not kept waiting */
+            for (unsigned i = 0; i < started; i++)
+                rv_loop_wake(&server->workers[i]->loop); /* each may end now */
+            rv_server_close_endpoints(server); /* clients are refused now, not kept waiting */
         }
         wait_for_news(server);
     }
@@ -304,7 +305,9 @@ rv_error rv_server_run(rv_server *server)
     }
     atomic_store(&server->phase, RV_SERVER_RUNNING);
     rv_signals_attach(server);
+    atomic_store(&server->workers_started, server->worker_count);
     unsigned started = start_threads(server);
+    atomic_store(&server->workers_started, started);
     if (started < server->worker_count) {
         error = rv_server_fail(server, RV_ENOMEM, "cannot start the worker threads");
         rv_server_stop(server);

@@ -56,10 +56,11 @@ struct rv_server {
     char error_text[RV_ERROR_TEXT_MAX];
     _Atomic int phase;
     _Atomic int stop_calls;
-    _Atomic unsigned workers_deaf;  /* that accept no more */
-    _Atomic unsigned workers_ended; /* whose loops turn no more */
-    int stop_event;                 /* eventfd that rv_server_stop writes to; -1: never run */
-    pthread_mutex_t mutex;          /* guards `workers` and `worker_count` against rv_counters */
+    _Atomic unsigned workers_started; /* threads */
+    _Atomic unsigned workers_deaf;    /* that accept no more */
+    _Atomic unsigned workers_ended;   /* whose loops turn no more */
+    int stop_event;                   /* eventfd that rv_server_stop writes to; -1: never run */
+    pthread_mutex_t mutex;            /* guards `workers` and `worker_count` against rv_counters */
 };
 
 /* Records what went wrong in `server->error_text`, printf-like; returns `error`. */

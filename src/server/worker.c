@@ -47,11 +47,13 @@ static void arrive(struct rv_message *message, void *owner)
 {
     struct handover *handover = (struct handover *)message;
     struct rv_worker *worker = owner;
-    if (worker->ended) {
+    if (worker->ended || worker->cut) {
         close(handover->arrival.descriptor);
         leave_place(worker);
     } else {
         rv_conn_open(worker, &handover->arrival);
+        if (worker->stopping && worker->conns != NULL)
+            rv_conn_stop(worker->conns); /* the newest is first */
     }
     free(handover);
 }
@@ -310,7 +312,8 @@ static rv_error listen_on_all(struct rv_worker *worker)
 rv_error rv_worker_begin(struct rv_worker *worker)
 {
     worker->loop.backend->read_clock(&worker->loop);
-    worker->stopping = worker->ended = worker->accept_paused = worker->deferring = false;
+    worker->stopping = worker->cut = worker->ended = false;
+    worker->accept_paused = worker->deferring = false;
     return listen_on_all(worker);
 }
 
@@ -367,10 +370,19 @@ void rv_worker_turn(struct rv_worker *worker, uint64_t wait_ms)
     rv_count(&counters->connections_open, worker->conn_count - counters->connections_open);
 }
 
+/* Until no worker accepts any more, a connection may still be handed over to this one. */
+static bool may_end(struct rv_worker *worker)
+{
+    rv_server *server = worker->server;
+    return worker->stopping &&
+           atomic_load(&server->workers_deaf) >= atomic_load(&server->workers_started) &&
+           load_of(worker) == 0 && worker->conn_count == 0 && worker->pool_talks == 0;
+}
+
 void *rv_worker_run(void *argument)
 {
     struct rv_worker *worker = argument;
-    while (!worker->stopping || worker->conn_count > 0 || worker->pool_talks > 0)
+    while (!may_end(worker))
         rv_worker_turn(worker, UINT64_MAX);
     atomic_fetch_add(&worker->server->workers_ended, 1);
     rv_server_notify(worker->server);
@@ -384,7 +396,7 @@ static void stop_listening(struct rv_worker *worker)
 {
     for (size_t i = 0; i < worker->listener_count; i++) {
         struct rv_listener *listener = &worker->listeners[i];
-        if (listener->descriptor >= 0 && listener->accepting)
+        if (listener->descriptor >= 0 && rv_listener_start(listener) == 0) /* it may be paused */
             rv_listener_take(listener, worker->server->backlog);
         rv_listener_stop(listener);
     }
@@ -417,6 +429,7 @@ static void stop(struct rv_message *message, void *owner)
 
 void rv_worker_cut_all(struct rv_worker *worker)
 {
+    worker->cut = worker->stopping;
     for (struct rv_conn *conn = worker->conns, *next; conn != NULL; conn = next) {
         next = conn->next;
         if (conn->talk != NULL)

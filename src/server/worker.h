@@ -27,6 +27,7 @@ struct rv_worker {
     pthread_t thread;
     bool thread_started;
     bool stopping; /* no new connections, `Connection: close` on every answer */
+    bool cut;      /* the stop's time is over: what still comes is closed */
     bool ended;    /* its loop turns no more */
     bool accept_paused;
     uint64_t accepted_ms; /* when the last connection came */
