@@ -28,7 +28,7 @@ NEIGHBOUR_MAX_S = 3.0
 @contextlib.contextmanager
 def neighbour(port):
     """A client that behaves well, on a kept connection; fails when one of its answers is late."""
-    stop, waits, failures = threading.Event(), [], []
+    stop, served, waits, failures = threading.Event(), threading.Event(), [], []
 
     def live():
         try:
@@ -37,11 +37,13 @@ def neighbour(port):
                     started = time.monotonic()
                     assert client.ask(OK).body == b"Ok"
                     waits.append(time.monotonic() - started)
+                    served.set()
                     stop.wait(0.005)
         except (AssertionError, OSError) as failure:
             failures.append(failure)
     thread = threading.Thread(target=live)
     thread.start()
+    served.wait(15)  # it lives next door before anything happens
     try:
         yield
     finally:
