@@ -33,9 +33,7 @@ function(rv_add_test name)
 endfunction()
 
 function(rv_add_tests)
-    find_package(PkgConfig REQUIRED)
     pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
-    pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 
     # An archive, so that each test takes from it what it uses.
     file(GLOB test_support CONFIGURE_DEPENDS tests/support/*.c)
@@ -49,6 +47,9 @@ function(rv_add_tests)
     foreach(source IN LISTS unit_sources)
         cmake_path(GET source STEM name)
         rv_add_test(${name} ${source})
+        if(source MATCHES "/unit/(load|report)/")
+            target_link_libraries(${name} PRIVATE rivulet_instrument)
+        endif()
     endforeach()
 
     file(GLOB wire_runners CONFIGURE_DEPENDS tests/wire/run_*.c)

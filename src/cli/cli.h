@@ -11,6 +11,8 @@ enum rv_exit {
     RV_EXIT_OK = 0,
     RV_EXIT_USAGE = 1,
     RV_EXIT_NO_START = 2,
+    RV_EXIT_LAW = 70,          /* a law of measurement was violated */
+    RV_EXIT_INTERRUPTED = 130, /* and the report was printed */
 };
 
 /* A subcommand: argv[0] is its own name. */

@@ -2,7 +2,7 @@
  * The demo application (demo.h), written on the public header alone. Each handler exists once; under
  * /pool/ the same ones run on the pool's threads.
  */
-#include "demo.h"
+#include "cli/demo.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * The entry of the command: finds the subcommand and hands over.
  */
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdarg.h>

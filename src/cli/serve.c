@@ -1,8 +1,8 @@
 /*
  * `rivulet serve`: options to a server, and what it says while it runs.
  */
-#include "cli.h"
-#include "demo.h"
+#include "cli/cli.h"
+#include "cli/demo.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,0 +1,56 @@
+/*
+ * A request as it goes out: built once before the run, sent as often as need be.
+ */
+#ifndef RV_LOAD_REQUEST_H
+#define RV_LOAD_REQUEST_H
+
+#include "base/bytes.h"
+
+#define RV_LENGTH_ANY UINT64_MAX
+
+struct rv_load_request {
+    char *octets; /* head and body; owned */
+    size_t length;
+    size_t head_length;
+    bool is_head;       /* HEAD: the answer has no content */
+    bool is_idempotent; /* may be sent again when an idle connection turns out closed (RFC 9110
+                             section 9.2.2) */
+    bool asks_close;    /* the client will not keep the connection: it says so */
+    uint64_t content_expected; /* octets of content that an answer must have; RV_LENGTH_ANY */
+};
+
+struct rv_request_field {
+    const char *name;
+    const char *value;
+};
+
+/* What a request is made of. */
+struct rv_request_parts {
+    const char *method;     /* "GET" */
+    rv_bytes target;        /* "/ok?x=1"; with a proxy the absolute form */
+    const char *authority;  /* for Host */
+    const char *user_agent; /* NULL: the field is left out */
+    const char *accept;     /* NULL: left out */
+    bool http_1_0;
+    /* The Connection field. Neither: it is left out, as the version's default will do. */
+    bool says_keep_alive;
+    bool says_close;
+    /* Put behind the fields above in their order; a Host, User-Agent, Accept, Connection,
+       Content-Length or Content-Type among them takes the place of the one above. */
+    const struct rv_request_field *fields;
+    size_t field_count;
+    const char *credentials; /* "user:pass" for Basic (RFC 7617); NULL: none */
+    const char *proxy_credentials;
+    bool has_body;
+    rv_bytes body;
+    const char *content_type; /* of the body; NULL: left out */
+};
+
+/* RV_EINVAL, with a sentence in `why` (256 octets): a method that is no token, a field with a control
+   octet in it. RV_ENOMEM. */
+rv_error rv_request_build(const struct rv_request_parts *parts, struct rv_load_request *request,
+                          char *why);
+
+void rv_request_free(struct rv_load_request *request);
+
+#endif
