@@ -17,7 +17,7 @@ function(rv_add_test name)
     # assert() stays alive in tests, whatever the build type says.
     target_compile_options(${name} PRIVATE -UNDEBUG)
     target_include_directories(${name} PRIVATE tests)
-    target_link_libraries(${name} PRIVATE test_support rivulet_objects PkgConfig::cmocka)
+    target_link_libraries(${name} PRIVATE test_support rivulet_objects PkgConfig::cmocka m)
     rv_link_as_users_do(${name})
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES

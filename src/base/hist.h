@@ -23,12 +23,12 @@ struct rv_hist {
     uint64_t clamped;       /* ... and counted here */
     uint64_t total;         /* values recorded */
     uint64_t min, max;      /* exact, of the clamped values; min is UINT64_MAX while empty */
-    uint64_t sum;           /* exact */
-    double sum_squares;
+    uint64_t sum;           /* exact, and so is the next */
+    unsigned __int128 sum_squares;
 };
 
 /* An empty histogram of 1..highest (0 counts as a value of its own, too). RV_EINVAL for digits outside
-   1..RV_HIST_DIGITS_MAX or highest < 2; RV_ENOMEM. All memory is taken here. */
+   1..RV_HIST_DIGITS_MAX or highest outside 2..INT64_MAX; RV_ENOMEM. All memory is taken here. */
 rv_error rv_hist_init(struct rv_hist *hist, unsigned digits, uint64_t highest);
 void rv_hist_free(struct rv_hist *hist);
 void rv_hist_reset(struct rv_hist *hist);
@@ -51,14 +51,14 @@ static inline void rv_hist_record(struct rv_hist *hist, uint64_t value)
     hist->counts[rv_hist_index(hist, value)]++;
     hist->total++;
     hist->sum += value;
-    hist->sum_squares += (double)value * (double)value;
+    hist->sum_squares += (unsigned __int128)value * value;
     if (value < hist->min)
         hist->min = value;
     if (value > hist->max)
         hist->max = value;
 }
 
-/* The same value `count` times. */
+/* The same value `count` times; 0 is none. */
 void rv_hist_record_many(struct rv_hist *hist, uint64_t value, uint64_t count);
 
 /* Adds what `from` holds; both must have the same digits and highest (asserted). */
