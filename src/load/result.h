@@ -10,7 +10,7 @@
  *    |                       total                         |
  *
  * due: when it should have begun (closed: its client is free; open: the schedule). taken: a client took
- * it up. sent: its octets were given to the kernel; before that a connection may have had to be opened.
+ * it up. sent: its octets began to go out; before that a connection may have had to be opened.
  * first, last: octets of the final answer. So lateness + opening + wait + transfer = total, exactly.
  */
 #ifndef RV_LOAD_RESULT_H
@@ -127,6 +127,7 @@ struct rv_load_result {
     uint64_t failed;      /* the sum of `failures` */
     uint64_t in_flight;   /* at the end */
     uint64_t not_started; /* due, but no client was free until the end */
+    uint64_t queued;      /* open model: due while every client was busy */
     uint64_t failures[RV_FAILURE_COUNT];
     struct rv_load_errno errnos[RV_LOAD_ERRNOS_MAX];
     uint32_t errno_count;
