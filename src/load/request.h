@@ -21,13 +21,13 @@ struct rv_load_request {
 
 struct rv_request_field {
     const char *name;
-    const char *value;
+    const char *value; /* NULL: the field of that name is left out */
 };
 
 /* What a request is made of. */
 struct rv_request_parts {
     const char *method;     /* "GET" */
-    rv_bytes target;        /* "/ok?x=1"; with a proxy the absolute form */
+    rv_bytes target;        /* "/ok?x=1"; "?x=1" gets its slash; with a proxy the absolute form */
     const char *authority;  /* for Host */
     const char *user_agent; /* NULL: the field is left out */
     const char *accept;     /* NULL: left out */
@@ -35,8 +35,9 @@ struct rv_request_parts {
     /* The Connection field. Neither: it is left out, as the version's default will do. */
     bool says_keep_alive;
     bool says_close;
-    /* Put behind the fields above in their order; a Host, User-Agent, Accept, Connection,
-       Content-Length or Content-Type among them takes the place of the one above. */
+    /* Put behind ours in their order; one with the name of one of ours (Host, User-Agent, Accept,
+       Connection, Authorization, Proxy-Authorization, Content-Type, Content-Length) stands in its
+       place. */
     const struct rv_request_field *fields;
     size_t field_count;
     const char *credentials; /* "user:pass" for Basic (RFC 7617); NULL: none */

@@ -18,7 +18,9 @@ struct rv_url {
     bool host_is_ipv6; /* it had brackets */
     uint16_t port;     /* 80 when there is none */
     bool has_port;
-    rv_bytes target; /* path and query as they stand; "/" when there is none, "/?x" for "?x" */
+    rv_bytes
+        target; /* path and query as they stand; "/" when there is none. "?x" when only the path
+                        is missing: rv_request_build puts the slash before it */
 };
 
 /* Any scheme may be missing ("127.0.0.1:8910/ok"), and so may the path. RV_EINVAL, with a sentence in
@@ -46,10 +48,11 @@ struct rv_endpoint rv_source_nth(const struct rv_source_range *range, uint64_t n
 
 struct rv_load_target {
     char *url;       /* the first URL, as it was given; owned, like all below */
-    char *authority; /* for Host: "127.0.0.1:8910", "[::1]:80", "example.org" */
+    char *authority; /* for Host: "127.0.0.1:8910", "[::1]:8080", "example.org"; no port 80 */
     char *host;      /* "127.0.0.1", "::1", "example.org" */
     uint16_t port;
-    char *proxy;     /* "host:port" of the proxy that connections go to; NULL: none */
+    char *proxy; /* "host:port" of the proxy that connections go to, without a port 1080 (as curl);
+                        NULL: none */
     char *unix_path; /* NULL: TCP. "@name" is an abstract one */
     /* What to connect to, in the order to try: a connection that is refused goes on to the next one. */
     struct rv_endpoint *addresses;
@@ -57,9 +60,14 @@ struct rv_load_target {
     struct rv_source_range source;
 };
 
-/* Fills `addresses` from the unix path, the proxy, one of the overrides ("host:port:address", as
-   curl's --resolve) or the system's resolver. RV_EADDR with `why`: it says what could not be resolved and
-   what the resolver said. */
+/* Takes over url, authority, host and port; the rest of `target` stays as it is. RV_ENOMEM. */
+rv_error rv_target_set_url(struct rv_load_target *target, const char *text,
+                           const struct rv_url *url);
+
+/* Fills `addresses` from the unix path, the proxy, one of the overrides ("host:port:address[,address]",
+   as curl's --resolve; "*" for any host) or the system's resolver. Those of another family than the
+   source's are left out. RV_EADDR with `why`: it says what could not be resolved and what the resolver
+   said, or that an override is no such thing, or that none is for this host and port. RV_ENOMEM. */
 rv_error rv_target_resolve(struct rv_load_target *target, const char *const *overrides,
                            size_t override_count, char *why);
 
