@@ -32,6 +32,10 @@ rv_error rv_report_write(const struct rv_load_result *result, enum rv_report_for
 rv_error rv_report_text(const struct rv_load_result *result, FILE *file);
 rv_error rv_report_csv(const struct rv_load_result *result, FILE *file);
 
+/* ---- table.c ---------------------------------------------------------------------------------------- */
+
+rv_error rv_report_cherrypy(const struct rv_load_result *result, FILE *file);
+
 /* ---- json.c -------------------------------------------------------------------------------------------- */
 
 /* The version of the form that is written; older ones are read, too. */

@@ -1,0 +1,315 @@
+/*
+ * The reports of a sweep: titles, capped rows, medians and their spread, listen queues side by side, and
+ * the forms for other programs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/sweep.h"
+
+#define SERVER "10 server threads"
+
+static struct rv_sweep_row row_of(enum rv_sweep_kind kind, uint32_t backlog, uint32_t clients,
+                                  uint64_t bytes, double rate)
+{
+    struct rv_sweep_row row = {
+        .kind = kind,
+        .backlog = backlog,
+        .clients = clients,
+        .bytes = bytes,
+        .requests = 1000,
+        .figures = {1000, 0, rate, 1000 / rate, rate / 10},
+        .p50_ms = 1.25,
+        .p99_ms = 20.04,
+        .max_ms = 1032.1,
+        .overflows = 12,
+        .drops = 12,
+    };
+    rv_cherrypy_round(&row.figures);
+    return row;
+}
+
+static void add(struct rv_sweep *sweep, struct rv_sweep_row row)
+{
+    assert_int_equal(rv_sweep_add(sweep, &row), 0);
+}
+
+static char *report(const struct rv_sweep *sweep, enum rv_sweep_kind kind, uint32_t backlog)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    assert_int_equal(rv_sweep_write_report(sweep, kind, backlog, file), 0);
+    fclose(file);
+    return text;
+}
+
+static char *comparison(const struct rv_sweep *sweep, const uint32_t *backlogs, size_t count)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    assert_int_equal(rv_sweep_write_comparison(sweep, backlogs, count, file), 0);
+    fclose(file);
+    return text;
+}
+
+static void assert_text(char *text, const char *expected)
+{
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+/* ---- titles ------------------------------------------------------------------------------------------------ */
+
+static void each_kind_has_its_title(void **state)
+{
+    (void)state;
+    struct rv_sweep sweep = {.server = SERVER, .requests = 1000, .size_clients = 50};
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 5, 10, 14, 800));
+    add(&sweep, row_of(RV_SWEEP_STATIC, 5, 10, 14, 500));
+    add(&sweep, row_of(RV_SWEEP_SIZE, 5, 50, 100, 400));
+    assert_text(report(&sweep, RV_SWEEP_DYNAMIC, 5),
+                "Client Thread Report (1000 requests, 14 byte response body, 10 server threads):\n"
+                "\n"
+                "threads | Completed | Failed | req/sec | msec/req | KB/sec |\n"
+                "     10 |      1000 |      0 |  800.00 |    1.250 |  80.00 |\n"
+                "Average |    1000.0 |    0.0 |   800.0 |     1.25 |   80.0 |\n");
+    assert_text(report(&sweep, RV_SWEEP_STATIC, 5),
+                "Client Thread Report (1000 requests, 14 bytes via staticdir, 10 server threads):\n"
+                "\n"
+                "threads | Completed | Failed | req/sec | msec/req | KB/sec |\n"
+                "     10 |      1000 |      0 |  500.00 |    2.000 |  50.00 |\n"
+                "Average |    1000.0 |    0.0 |   500.0 |      2.0 |   50.0 |\n");
+    assert_text(report(&sweep, RV_SWEEP_SIZE, 5),
+                "Size Report (1000 requests, 50 client threads, 10 server threads):\n"
+                "\n"
+                "bytes | Completed | Failed | req/sec | msec/req | KB/sec |\n"
+                "  100 |      1000 |      0 |  400.00 |    2.500 |  40.00 |\n");
+    rv_sweep_free(&sweep);
+}
+
+static void what_is_not_known_is_left_out_of_the_title(void **state)
+{
+    (void)state;
+    struct rv_sweep sweep = {.requests = 10, .mode = "Each request on a new connection."};
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 0, 1, UINT64_MAX, 800));
+    char *text = report(&sweep, RV_SWEEP_DYNAMIC, 0);
+    const char *title = "Client Thread Report (10 requests):\n"
+                        "Each request on a new connection.\n"
+                        "\n";
+    assert_memory_equal(text, title, strlen(title));
+    free(text);
+    rv_sweep_free(&sweep);
+}
+
+static void a_kind_or_a_queue_without_rows_is_no_report(void **state)
+{
+    (void)state;
+    struct rv_sweep sweep = {.server = SERVER, .requests = 1000};
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 5, 10, 14, 800));
+    assert_text(report(&sweep, RV_SWEEP_STATIC, 5), "");
+    assert_text(report(&sweep, RV_SWEEP_DYNAMIC, 128), "");
+    rv_sweep_free(&sweep);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------- */
+
+static void a_capped_row_says_so(void **state)
+{
+    (void)state;
+    struct rv_sweep sweep = {.server = SERVER, .requests = 1000, .size_clients = 50};
+    struct rv_sweep_row capped = row_of(RV_SWEEP_SIZE, 5, 50, 100000000, 20);
+    capped.capped = true;
+    capped.requests = capped.figures.completed = 50;
+    add(&sweep, row_of(RV_SWEEP_SIZE, 5, 50, 10, 400));
+    add(&sweep, capped);
+    assert_text(report(&sweep, RV_SWEEP_SIZE, 5),
+                "Size Report (1000 requests, 50 client threads, 10 server threads):\n"
+                "\n"
+                "    bytes | Completed | Failed | req/sec | msec/req | KB/sec |"
+                "              capped |\n"
+                "       10 |      1000 |      0 |  400.00 |    2.500 |  40.00 |"
+                "                  no |\n"
+                "100000000 |        50 |      0 |   20.00 |   50.000 |   2.00 |"
+                " 50 of 1000 requests |\n");
+    rv_sweep_free(&sweep);
+}
+
+static void repeated_runs_are_medians_with_their_spread(void **state)
+{
+    (void)state;
+    static const double rates[] = {700, 100, 800, 400};
+    struct rv_sweep sweep = {.server = SERVER, .requests = 1000};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct rv_sweep_row row = row_of(RV_SWEEP_DYNAMIC, 5, 10, 14, rates[i]);
+        row.repeat = i;
+        row.figures.failed = i;
+        add(&sweep, row);
+    }
+    assert_text(
+        report(&sweep, RV_SWEEP_DYNAMIC, 5),
+        "Client Thread Report (1000 requests, 14 byte response body, 10 server threads):\n"
+        "\n"
+        "threads | Completed | Failed | req/sec | msec/req | KB/sec |\n"
+        "     10 |      1000 |      1 |  700.00 |    1.429 |  70.00 |\n"
+        "Average |    1000.0 |    1.0 |   700.0 |    1.429 |   70.0 |\n"
+        "\n"
+        "Medians of 3 runs of each row. Their spread:\n"
+        "\n"
+        "threads | Failed min…max | req/sec min…max | msec/req min…max | KB/sec min…max |\n"
+        "     10 |            0…2 |   100.00…800.00 |     1.250…10.000 |    10.00…80.00 |\n");
+    struct rv_sweep_row fourth = row_of(RV_SWEEP_DYNAMIC, 5, 10, 14, rates[3]);
+    fourth.repeat = 3;
+    add(&sweep, fourth);
+    char *text = report(&sweep, RV_SWEEP_DYNAMIC, 5);
+    assert_non_null(strstr(text, " 550.00 |")); /* halfway between 400 and 700 */
+    free(text);
+    rv_sweep_free(&sweep);
+}
+
+/* ---- side by side -------------------------------------------------------------------------------------------- */
+
+static void two_queues_stand_side_by_side_with_their_ratio(void **state)
+{
+    (void)state;
+    static const uint32_t backlogs[] = {5, 128};
+    struct rv_sweep sweep = {.server = SERVER, .requests = 1000, .mode = "How."};
+    struct rv_sweep_row better = row_of(RV_SWEEP_DYNAMIC, 128, 50, 14, 1600);
+    better.max_ms = 59;
+    better.overflows = 0;
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 5, 50, 14, 800));
+    add(&sweep, row_of(RV_SWEEP_SIZE, 5, 50, 100, 400));
+    add(&sweep, better);
+    add(&sweep, row_of(RV_SWEEP_SIZE, 128, 50, 100, 100));
+    assert_text(
+        comparison(&sweep, backlogs, 2),
+        "Listen queue of 5 against 128, dynamic:\n"
+        "How.\n"
+        "\n"
+        "threads | req/sec 5 |     128 | ratio | p50 ms 5 | 128 | p99 ms 5 |  128 | max ms 5 |"
+        "  128 | overflows 5 | 128 |\n"
+        "     50 |    800.00 | 1600.00 |  2.00 |      1.2 | 1.2 |     20.0 | 20.0 |   1032.1 |"
+        " 59.0 |          12 |   0 |\n"
+        "\n"
+        "Listen queue of 5 against 128, size:\n"
+        "How.\n"
+        "\n"
+        "bytes | req/sec 5 |    128 | ratio | p50 ms 5 | 128 | p99 ms 5 |  128 | max ms 5 |"
+        "    128 | overflows 5 | 128 |\n"
+        "  100 |    400.00 | 100.00 |  0.25 |      1.2 | 1.2 |     20.0 | 20.0 |   1032.1 |"
+        " 1032.1 |          12 |  12 |\n");
+    rv_sweep_free(&sweep);
+}
+
+static void failures_have_a_column_only_when_there_are_some(void **state)
+{
+    (void)state;
+    static const uint32_t backlogs[] = {5, 128};
+    struct rv_sweep sweep = {.server = SERVER, .requests = 1000};
+    struct rv_sweep_row worse = row_of(RV_SWEEP_DYNAMIC, 5, 50, 14, 800);
+    worse.figures.failed = 3;
+    worse.p50_ms = worse.p99_ms = worse.max_ms = worse.overflows = NAN;
+    add(&sweep, worse);
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 128, 50, 14, 800));
+    assert_text(
+        comparison(&sweep, backlogs, 2),
+        "Listen queue of 5 against 128, dynamic:\n"
+        "\n"
+        "threads | req/sec 5 |    128 | ratio | Failed 5 | 128 | p50 ms 5 | 128 | p99 ms 5 |"
+        "  128 | max ms 5 |    128 | overflows 5 | 128 |\n"
+        "     50 |    800.00 | 800.00 |  1.00 |        3 |   0 |        - | 1.2 |        - |"
+        " 20.0 |        - | 1032.1 |           - |  12 |\n");
+    rv_sweep_free(&sweep);
+}
+
+static void three_queues_are_compared_with_the_first(void **state)
+{
+    (void)state;
+    static const uint32_t backlogs[] = {5, 64, 128};
+    struct rv_sweep sweep = {.server = SERVER, .requests = 1000};
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 5, 50, 14, 100));
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 64, 50, 14, 200));
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 128, 50, 14, 300));
+    char *text = comparison(&sweep, backlogs, 3);
+    assert_non_null(strstr(text, "Listen queue of 5 against 64, 128, dynamic:"));
+    assert_non_null(strstr(text, "| req/sec 5 |     64 |    128 | ratio 64 | ratio 128 |"));
+    assert_non_null(strstr(text, "|    100.00 | 200.00 | 300.00 |     2.00 |      3.00 |"));
+    free(text);
+    rv_sweep_free(&sweep);
+}
+
+/* ---- for other programs ---------------------------------------------------------------------------------------- */
+
+static void csv_has_a_line_for_each_run_and_nothing_for_the_unknown(void **state)
+{
+    (void)state;
+    struct rv_sweep sweep = {.requests = 1000};
+    struct rv_sweep_row unknown = row_of(RV_SWEEP_DYNAMIC, 0, 50, UINT64_MAX, 800);
+    unknown.p50_ms = unknown.p99_ms = unknown.max_ms = unknown.overflows = unknown.drops = NAN;
+    add(&sweep, row_of(RV_SWEEP_SIZE, 5, 50, 100, 400));
+    add(&sweep, unknown);
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    assert_int_equal(rv_sweep_write_csv(&sweep, file), 0);
+    fclose(file);
+    assert_text(text, "report,backlog,repeat,clients,bytes,requests,completed,failed,"
+                      "requests_per_s,ms_per_request,kib_per_s,p50_ms,p99_ms,max_ms,"
+                      "listen_overflows,listen_drops\n"
+                      "size,5,1,50,100,1000,1000,0,400.00,2.500,40.00,1.250,20.040,1032.100,12,12\n"
+                      "dynamic,,1,50,,1000,1000,0,800.00,1.250,80.00,,,,,\n");
+    rv_sweep_free(&sweep);
+}
+
+static void json_holds_every_run_with_its_result(void **state)
+{
+    (void)state;
+    struct rv_sweep sweep = {.command = "rivulet sweep", .server = SERVER, .requests = 1000};
+    struct rv_sweep_row row = row_of(RV_SWEEP_SIZE, 5, 50, 100, 400);
+    row.result = json_pack("{s:i}", "answered", 1000);
+    add(&sweep, row);
+    struct rv_sweep_row bare = row_of(RV_SWEEP_DYNAMIC, 0, 10, UINT64_MAX, 400);
+    bare.p50_ms = NAN;
+    add(&sweep, bare);
+    json_t *json = rv_sweep_to_json(&sweep);
+    assert_non_null(json);
+    assert_string_equal(json_string_value(json_object_get(json, "format")), "rivulet-sweep");
+    assert_int_equal(json_integer_value(json_object_get(json, "version")), 1);
+    json_t *rows = json_object_get(json, "rows");
+    assert_int_equal(json_array_size(rows), 2);
+    const json_t *first = json_array_get(rows, 0), *second = json_array_get(rows, 1);
+    assert_string_equal(json_string_value(json_object_get(first, "report")), "size");
+    assert_int_equal(json_integer_value(json_object_get(first, "listen_overflows")), 12);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(first, "result"), "answered")), 1000);
+    assert_true(json_is_null(json_object_get(second, "backlog")));
+    assert_true(json_is_null(json_object_get(second, "bytes")));
+    assert_true(json_is_null(json_object_get(second, "p50_ms")));
+    assert_null(json_object_get(second, "result"));
+    json_decref(json);
+    rv_sweep_free(&sweep);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_has_its_title),
+        cmocka_unit_test(what_is_not_known_is_left_out_of_the_title),
+        cmocka_unit_test(a_kind_or_a_queue_without_rows_is_no_report),
+        cmocka_unit_test(a_capped_row_says_so),
+        cmocka_unit_test(repeated_runs_are_medians_with_their_spread),
+        cmocka_unit_test(two_queues_stand_side_by_side_with_their_ratio),
+        cmocka_unit_test(failures_have_a_column_only_when_there_are_some),
+        cmocka_unit_test(three_queues_are_compared_with_the_first),
+        cmocka_unit_test(csv_has_a_line_for_each_run_and_nothing_for_the_unknown),
+        cmocka_unit_test(json_holds_every_run_with_its_result),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
