@@ -53,7 +53,7 @@ struct rv_load_plan {
 
     /* ---- what is held against an answer ---- */
     uint32_t head_bytes_max;  /* 0: 64 KiB */
-    bool first_length_counts; /* every body must be as long as the first one (ab) */
+    bool first_length_counts; /* answers not as long as the first one are counted (ab) */
 
     /* ---- when to give up: that many failures of a kind end the run ---- */
     uint64_t connect_failures_max;

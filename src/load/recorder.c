@@ -273,6 +273,7 @@ static void add_counts(struct rv_load_result *into, const struct rv_load_result 
     into->not_started += from->not_started;
     into->queued += from->queued;
     into->interim += from->interim;
+    into->other_length += from->other_length;
     into->kept_alive += from->kept_alive;
     into->connects += from->connects;
     into->connects_tried += from->connects_tried;

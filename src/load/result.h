@@ -133,6 +133,8 @@ struct rv_load_result {
     uint32_t errno_count;
     uint64_t statuses[1000]; /* answers by their status code */
     uint64_t interim;        /* 1xx heads, which are no answers */
+    uint64_t other_length; /* answered, but with content not as long as the first answer's; counted
+                                when the plan asks for it */
     uint64_t kept_alive; /* answers after which the server left the connection open, by its word */
 
     /* ---- connections ---- */

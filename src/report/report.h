@@ -56,15 +56,12 @@ rv_error rv_result_save(const char *path, const struct rv_load_result *result, c
 
 /* What ab's options say about its report, beyond the result itself. */
 struct rv_ab_options {
-    bool quiet;                                    /* -q: "...done" in place of progress */
     bool no_percentiles;                           /* -d */
     bool no_statistics;                            /* -S */
     bool variable_length;                          /* -l */
     bool keep_alive;                               /* -k */
     bool html;                                     /* -w */
-    const char *html_table, *html_row, *html_cell; /* -x -y -z; NULL: none */
-    uint64_t length_failures; /* failures by length, which are answers to everybody else */
-    int verbosity;
+    const char *html_table, *html_row, *html_cell; /* attributes: -x -y -z; NULL: none */
 };
 
 /* What ab prints once it is done: from "Server Software:" on. */
