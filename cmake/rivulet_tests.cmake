@@ -49,6 +49,8 @@ function(rv_add_tests)
         rv_add_test(${name} ${source})
         if(source MATCHES "/unit/(load|report)/")
             target_link_libraries(${name} PRIVATE rivulet_instrument)
+        elseif(source MATCHES "/unit/cli/")
+            target_link_libraries(${name} PRIVATE rivulet_command)
         endif()
     endforeach()
 

@@ -18,7 +18,7 @@ enum rv_exit {
 /* A subcommand: argv[0] is its own name. */
 int rv_cli_serve(int argc, char **argv);
 
-/* "rivulet serve: what is wrong" and where help is found, to stderr; returns RV_EXIT_USAGE. */
+/* One line on stderr, "rivulet serve: what is wrong (rivulet serve --help)"; returns RV_EXIT_USAGE. */
 int rv_cli_usage_error(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

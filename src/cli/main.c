@@ -3,10 +3,7 @@
  */
 #include "cli/cli.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -30,28 +27,6 @@ static void print_help(void)
     puts("\n"
          "`rivulet COMMAND --help` tells about one of them.\n"
          "exit status: 0 ok, 1 usage, 2 could not start");
-}
-
-int rv_cli_usage_error(const char *command, const char *format, ...)
-{
-    va_list arguments;
-    fprintf(stderr, "%s: ", command);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "\ntry: %s --help\n", command);
-    return RV_EXIT_USAGE;
-}
-
-bool rv_cli_number(const char *text, unsigned long min, unsigned long max, unsigned *number)
-{
-    char *end;
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < min || value > max)
-        return false;
-    *number = (unsigned)value;
-    return true;
 }
 
 int main(int argc, char **argv)
