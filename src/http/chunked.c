@@ -9,6 +9,8 @@
  */
 #include "http/chunked.h"
 
+#include <assert.h>
+
 #include "http/scan.h"
 
 #define CHUNK_DIGITS_MAX 16
@@ -168,16 +170,29 @@ static enum rv_chunked_result read_data_end(struct rv_chunked *chunked, rv_bytes
     return RV_CHUNKED_INCOMPLETE;
 }
 
+uint64_t rv_chunked_data_left(const struct rv_chunked *chunked)
+{
+    return chunked->state == DATA ? chunked->left : 0;
+}
+
+void rv_chunked_skip(struct rv_chunked *chunked, uint64_t count)
+{
+    assert(count <= rv_chunked_data_left(chunked));
+    if (chunked->state != DATA)
+        return;
+    chunked->left -= count;
+    if (chunked->left == 0)
+        chunked->state = DATA_CR;
+}
+
 static void take_data(struct rv_chunked *chunked, rv_bytes *octets, rv_bytes *data)
 {
     *data = *octets;
-    if (data->len >= chunked->left) {
+    if (data->len > chunked->left)
         data->len = (size_t)chunked->left;
-        chunked->state = DATA_CR;
-    }
-    chunked->left -= data->len;
     octets->ptr += data->len;
     octets->len -= data->len;
+    rv_chunked_skip(chunked, data->len);
 }
 
 enum rv_chunked_result rv_chunked_next(struct rv_chunked *chunked, rv_bytes *octets, rv_bytes *data,

@@ -33,4 +33,10 @@ void rv_chunked_init(struct rv_chunked *chunked);
 enum rv_chunked_result rv_chunked_next(struct rv_chunked *chunked, rv_bytes *octets, rv_bytes *data,
                                        const char **reason);
 
+/* How many of the octets that come next are data of the current chunk. */
+uint64_t rv_chunked_data_left(const struct rv_chunked *chunked);
+
+/* Passes over that many of them (at most rv_chunked_data_left), which the caller has dropped. */
+void rv_chunked_skip(struct rv_chunked *chunked, uint64_t count);
+
 #endif

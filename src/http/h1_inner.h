@@ -1,7 +1,7 @@
 /*
  * What the files of the HTTP/1 head parser share, and nobody else needs: h1_parse.c walks over
  * lines, h1_target.c knows the forms of a target, h1_fields.c the fields that decide about the
- * message.
+ * message. h1_response.c compares words as they do.
  */
 #ifndef RV_HTTP_H1_INNER_H
 #define RV_HTTP_H1_INNER_H

@@ -73,3 +73,12 @@ size_t rv_scan_host_scalar(const char *at, size_t limit)
         count++;
     return count;
 }
+
+size_t rv_scan_before_empty_line_scalar(const char *at, size_t limit)
+{
+    for (size_t i = 0; i + 1 < limit; i++)
+        if (at[i] == '\n' &&
+            (at[i + 1] == '\n' || (at[i + 1] == '\r' && i + 2 < limit && at[i + 2] == '\n')))
+            return i;
+    return limit;
+}

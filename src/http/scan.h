@@ -52,6 +52,11 @@ size_t rv_scan_value_scalar(const char *at, size_t limit);
 static inline size_t rv_scan_host(const char *at, size_t limit);
 size_t rv_scan_host_scalar(const char *at, size_t limit);
 
+/* Where the head ends: the octets before the first LF behind which an empty line follows, ended by CRLF
+   or by LF alone. `limit` when that line is not there as a whole. */
+static inline size_t rv_scan_before_empty_line(const char *at, size_t limit);
+size_t rv_scan_before_empty_line_scalar(const char *at, size_t limit);
+
 /* ---- sixteen octets in a step ---------------------------------------------------------------- */
 
 #if defined(__SSE2__)
@@ -173,6 +178,23 @@ static inline size_t rv_scan_host(const char *at, size_t limit)
     return limit;
 }
 
+static inline size_t rv_scan_before_empty_line(const char *at, size_t limit)
+{
+    for (size_t count = 0; count < limit; count += 16) {
+        __m128i second = rv_scan_load(at + count + 1);
+        __m128i third = rv_scan_load(at + count + 2);
+        __m128i crlf = _mm_and_si128(rv_scan_equal(second, '\r'), rv_scan_equal(third, '\n'));
+        __m128i empty = _mm_or_si128(rv_scan_equal(second, '\n'), crlf);
+        __m128i ends = _mm_and_si128(rv_scan_equal(rv_scan_load(at + count), '\n'), empty);
+        unsigned found = (unsigned)_mm_movemask_epi8(ends);
+        if (found != 0) {
+            size_t place = count + (size_t)__builtin_ctz(found);
+            return place + (at[place + 1] == '\n' ? 1 : 2) < limit ? place : limit;
+        }
+    }
+    return limit;
+}
+
 #else
 
 static inline size_t rv_scan_token(const char *at, size_t limit)
@@ -198,6 +220,11 @@ static inline size_t rv_scan_value(const char *at, size_t limit)
 static inline size_t rv_scan_host(const char *at, size_t limit)
 {
     return rv_scan_host_scalar(at, limit);
+}
+
+static inline size_t rv_scan_before_empty_line(const char *at, size_t limit)
+{
+    return rv_scan_before_empty_line_scalar(at, limit);
 }
 
 #endif

@@ -34,6 +34,8 @@ WITHOUT_PLAIN(value)
 WITHOUT_PLAIN(value_scalar)
 WITHOUT_PLAIN(host)
 WITHOUT_PLAIN(host_scalar)
+WITHOUT_PLAIN(before_empty_line)
+WITHOUT_PLAIN(before_empty_line_scalar)
 #undef WITHOUT_PLAIN
 
 static size_t path(const char *at, size_t limit, bool *is_plain)
@@ -57,6 +59,7 @@ static const struct twins {
     {"path", path, path_scalar, "/aZ09.~!/."},
     {"value", value, value_scalar, "a Z\t09~\x80\xff,"},
     {"host", host, host_scalar, "azAZ09.-"},
+    {"before_empty_line", before_empty_line, before_empty_line_scalar, "a: b\r\rcdefghi\n"},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -157,6 +160,38 @@ static void a_token_is_not_empty_and_nothing_but_token_octets(void **state)
     assert_false(rv_is_token(RV_LIT("a b")));
     assert_false(rv_is_token(RV_LIT("a:")));
     assert_false(rv_is_token(RV_LIT("\xe9")));
+}
+
+/* ---- the empty line -------------------------------------------------------------------------- */
+
+static void assert_before_empty_line(rv_bytes text, size_t expected)
+{
+    char octets[64 + RV_SCAN_PADDING];
+    assert_in_range(text.len, 0, 64);
+    memset(octets, '\n', sizeof(octets)); /* what is behind would make an empty line */
+    memcpy(octets, text.ptr, text.len);
+    assert_int_equal(rv_scan_before_empty_line(octets, text.len), expected);
+    assert_int_equal(rv_scan_before_empty_line_scalar(octets, text.len), expected);
+}
+
+static void an_empty_line_is_found_behind_the_end_of_another(void **state)
+{
+    (void)state;
+    assert_before_empty_line(RV_LIT("a: b\r\n\r\n"), 5);
+    assert_before_empty_line(RV_LIT("a: b\n\n"), 4);
+    assert_before_empty_line(RV_LIT("a: b\n\r\nc\n\n"), 4);
+    assert_before_empty_line(RV_LIT("0123456789: abc\r\n\r\n"), 16);
+    assert_before_empty_line(RV_LIT("0123456789: 123456789\r\nb: c\r\n\n"), 28);
+}
+
+static void a_part_of_an_empty_line_is_none(void **state)
+{
+    (void)state;
+    const rv_bytes parts[] = {
+        RV_LIT(""),           RV_LIT("\n"),       RV_LIT("\r\n"),         RV_LIT("a: b\r\n"),
+        RV_LIT("a: b\r\n\r"), RV_LIT("a: b\n\r"), RV_LIT("a\r\n\rb\r\n"), RV_LIT("\r\r\n\r\rb")};
+    for (size_t i = 0; i < COUNT(parts); i++)
+        assert_before_empty_line(parts[i], parts[i].len);
 }
 
 /* ---- plain paths ----------------------------------------------------------------------------- */
@@ -269,6 +304,8 @@ int main(void)
         cmocka_unit_test(a_value_has_everything_but_controls_other_than_tab),
         cmocka_unit_test(a_host_has_letters_digits_hyphens_and_dots),
         cmocka_unit_test(a_token_is_not_empty_and_nothing_but_token_octets),
+        cmocka_unit_test(an_empty_line_is_found_behind_the_end_of_another),
+        cmocka_unit_test(a_part_of_an_empty_line_is_none),
         cmocka_unit_test(a_path_with_an_escape_or_a_dot_segment_is_not_plain),
         cmocka_unit_test(what_follows_the_path_does_not_make_it_odd),
         cmocka_unit_test(twins_agree_on_random_octets_at_every_place_and_length),
