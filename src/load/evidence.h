@@ -44,12 +44,15 @@ struct rv_server_evidence {
     uint32_t queue_peak; /* the longest accept queue seen, of any of the sockets */
     uint64_t queue_samples;
     uint64_t queue_full_samples; /* of them, those with the queue over its limit */
-    uint64_t cpu_us;             /* user and system time used during the run, of all processes */
-    uint64_t user_us;            /* of it, in user space (to a clock tick) */
+    int64_t
+        queue_drops;  /* SYNs and last ACKs of handshakes that the kernel dropped at these sockets
+                            during the run: nobody else's, unlike ListenDrops; -1: not known */
+    uint64_t cpu_us;  /* user and system time used during the run, of all processes */
+    uint64_t user_us; /* of it, in user space (to a clock tick) */
     uint64_t system_us;
     uint32_t threads;
-    uint32_t descriptors;      /* open ones, the most seen, of `pid` */
-    uint64_t descriptor_limit; /* its soft limit; 0: not known */
+    uint32_t descriptors;      /* open ones, the most seen, of the process that had the most */
+    uint64_t descriptor_limit; /* the soft limit of that process; 0: not known */
 };
 
 #define RV_EVIDENCE_THREADS_MAX 256

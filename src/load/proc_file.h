@@ -1,0 +1,18 @@
+/*
+ * Small files of /proc, read whole.
+ */
+#ifndef RV_LOAD_PROC_FILE_H
+#define RV_LOAD_PROC_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the file holds, up to `size` - 1 octets, and a terminator. False, with `text` empty: it could not
+   be read. */
+bool rv_proc_read(const char *path, char *text, size_t size);
+
+/* The first number in the file; `otherwise` when there is none. */
+uint64_t rv_proc_number(const char *path, uint64_t otherwise);
+
+#endif
