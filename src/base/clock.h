@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 uint64_t rv_clock_monotonic_ms(void);
-int64_t rv_clock_wall_s(void); /* seconds since 1970-01-01T00:00:00Z */
+uint64_t rv_clock_monotonic_ns(void); /* the same clock */
+int64_t rv_clock_wall_s(void);        /* seconds since 1970-01-01T00:00:00Z */
 
 /* A deadline: never, UINT64_MAX, when the sum is beyond it. */
 static inline uint64_t rv_later_ms(uint64_t from_ms, uint64_t by_ms)

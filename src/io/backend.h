@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+struct rv_connect_to;
 struct rv_loop;
 struct rv_stream;
 struct rv_listener;
@@ -29,8 +30,11 @@ struct rv_backend {
     /* Sets loop->now_ms and loop->wall_s. */
     void (*read_clock)(struct rv_loop *loop);
 
-    /* Waits at most `wait_ms` for completions (UINT64_MAX: until one comes), reads the clock and
-       dispatches them. */
+    /* The monotonic clock as of now. */
+    uint64_t (*clock_ns)(struct rv_loop *loop);
+
+    /* Waits at most `wait_ms` for completions (UINT64_MAX: until one comes), and not beyond
+       loop->alarm_ns, reads the clock and dispatches them. */
     void (*wait)(struct rv_loop *loop, uint64_t wait_ms);
 
     /* Ends a wait. The one function that any thread may call. */
@@ -40,13 +44,18 @@ struct rv_backend {
        delivered before it returns. A failure is reported by rv_stream_lost. */
     void (*attach)(struct rv_stream *stream);
 
+    /* Begins to connect and returns 0: rv_stream_connected or rv_stream_lost follows, and receiving
+       begins by itself behind the former; or returns the errno of what failed at once. */
+    int (*connect)(struct rv_stream *stream, const struct rv_connect_to *to);
+
     /* Closes the descriptor; nothing is reported any more. */
     void (*detach)(struct rv_stream *stream);
 
     /* Closes a connected descriptor that no stream has taken. */
     void (*drop)(struct rv_loop *loop, int descriptor);
 
-    /* Receives again after a pause, as long as the stream is not paused. */
+    /* Receives again after a pause, as long as the stream is not paused. Here and everywhere, a stream
+       that skips is told of no more octets at once than it has left to skip; those need not be read. */
     void (*receive)(struct rv_stream *stream);
 
     /* Takes octets: how many, or -errno. When it takes fewer than all, or none (-EAGAIN), it calls

@@ -9,6 +9,8 @@
  *    registering saves the epoll_ctl and one wake-up for a connection that is closed after one answer;
  *  - a timeout of epoll_wait starts and cancels a timer of the kernel's in each wait that sleeps; a
  *    timerfd is set once for a deadline, and the deadlines of keep-alive connections hardly move;
+ *  - the event of a socket that connects tells all there is to know: EPOLLOUT without EPOLLERR means
+ *    that it is connected, and what the peer was quick to send may be in the same event;
  *  - EPOLLOUT is only asked for from the first time that a socket was full, and kept then: in
  *    edge-triggered mode it costs nothing while the socket never fills.
  */
@@ -30,7 +32,12 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 512
-#define RECEIVE_ROUNDS 4 /* recvs for one stream before others get their turn */
+#define RECEIVE_ROUNDS 4                  /* recvs for one stream before others get their turn */
+#define SKIP_BYTES_MAX (64 * 1024 * 1024) /* in one recv: more than a socket ever holds */
+
+#define NS_PER_S UINT64_C(1000000000)
+#define NS_PER_MS UINT64_C(1000000)
+#define WAIT_MS_MAX (UINT64_C(1) << 42) /* no limit: 139 years */
 
 /* What an event belongs to: the low bits of a pointer that is 8-aligned. */
 enum { TAG_STREAM = 0, TAG_LISTENER = 1, TAG_WAKE = 2, TAG_TIMER = 3, TAG_MASK = 7 };
@@ -39,7 +46,7 @@ struct epoll_state {
     int epoll;
     int wake;
     int timer;
-    uint64_t timer_ms; /* what the timer is set to; 0: it is not */
+    uint64_t timer_ns; /* what the timer is set to; 0: it is not */
     struct epoll_event events[EVENTS_MAX];
 };
 
@@ -89,7 +96,7 @@ static rv_error epoll_open(struct rv_loop *loop)
     state->epoll = epoll_create1(EPOLL_CLOEXEC);
     state->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     state->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    state->timer_ms = 0;
+    state->timer_ns = 0;
     loop->backend_state = state;
     if (state->epoll < 0 || !watch(state, state->wake, TAG_WAKE) ||
         !watch(state, state->timer, TAG_TIMER)) {
@@ -106,6 +113,12 @@ static void epoll_read_clock(struct rv_loop *loop)
     loop->wall_s = rv_clock_wall_s();
 }
 
+static uint64_t epoll_clock_ns(struct rv_loop *loop)
+{
+    (void)loop;
+    return rv_clock_monotonic_ns();
+}
+
 static void epoll_wake(struct rv_loop *loop)
 {
     uint64_t one = 1;
@@ -116,12 +129,23 @@ static void epoll_wake(struct rv_loop *loop)
 
 /* ---- receiving -------------------------------------------------------------------------------------- */
 
-/* Drops octets without copying them (tcp(7), MSG_TRUNC); unix sockets have to be read. */
-static ssize_t receive_some(struct rv_stream *stream)
+/* Drops octets without copying them (tcp(7), MSG_TRUNC): then it costs next to nothing to take all that
+   has arrived at once. Unix sockets have to be read. */
+static ssize_t skip_some(struct rv_stream *stream, size_t *room)
 {
-    struct rv_loop *loop = stream->loop;
-    int flags = stream->discarding && stream->is_tcp ? MSG_TRUNC : 0;
-    return recv(stream->descriptor, loop->receive_buffer, RV_RECEIVE_BYTES, flags);
+    uint64_t left = rv_stream_skip_left(stream);
+    size_t most = stream->is_tcp ? SKIP_BYTES_MAX : RV_RECEIVE_BYTES;
+    *room = left < most ? (size_t)left : most;
+    return stream->is_tcp ? recv(stream->descriptor, NULL, *room, MSG_TRUNC)
+                          : recv(stream->descriptor, stream->loop->receive_buffer, *room, 0);
+}
+
+static ssize_t receive_some(struct rv_stream *stream, size_t *room)
+{
+    if (stream->skipping)
+        return skip_some(stream, room);
+    *room = RV_RECEIVE_BYTES;
+    return recv(stream->descriptor, stream->loop->receive_buffer, RV_RECEIVE_BYTES, 0);
 }
 
 /* Reads until the socket is empty, the stream is paused or closed, or others must have their turn. */
@@ -129,12 +153,13 @@ static void epoll_receive(struct rv_stream *stream)
 {
     stream->readable = false;
     for (int round = 0; round < RECEIVE_ROUNDS; round++) {
-        ssize_t count = receive_some(stream);
+        size_t room;
+        ssize_t count = receive_some(stream, &room);
         if (count < 0) {
             if (errno == EINTR)
                 continue;
             if (errno != EAGAIN)
-                rv_stream_lost(stream, RV_EGONE);
+                rv_stream_lost(stream, RV_EGONE, errno);
             return;
         }
         if (count == 0) {
@@ -144,13 +169,13 @@ static void epoll_receive(struct rv_stream *stream)
         rv_stream_received(stream, stream->loop->receive_buffer, (size_t)count);
         if (stream->closed)
             return;
-        if (count < RV_RECEIVE_BYTES && !stream->end_ahead)
+        if ((size_t)count < room && !stream->end_ahead)
             return;
         if (stream->paused) {
             stream->readable = true;
             return;
         }
-        if (count < RV_RECEIVE_BYTES) {
+        if ((size_t)count < room) {
             rv_stream_peer_ended(stream);
             return;
         }
@@ -169,7 +194,25 @@ static void epoll_attach(struct rv_stream *stream)
         event.events |= EPOLLOUT;
     stream->attached = true;
     if (epoll_ctl(state_of(stream->loop)->epoll, EPOLL_CTL_ADD, stream->descriptor, &event) != 0)
-        rv_stream_lost(stream, error_of(errno));
+        rv_stream_lost(stream, error_of(errno), errno);
+}
+
+static int epoll_connect(struct rv_stream *stream, const struct rv_connect_to *to)
+{
+    int error_number = rv_connect_socket(to, &stream->descriptor);
+    if (error_number != 0)
+        return error_number;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                .data.ptr = stream};
+    stream->write_watch = true;
+    stream->attached = true;
+    int epoll = state_of(stream->loop)->epoll;
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, stream->descriptor, &event) == 0)
+        return 0;
+    error_number = errno;
+    close(stream->descriptor);
+    stream->descriptor = -1;
+    return error_number;
 }
 
 static void epoll_detach(struct rv_stream *stream)
@@ -254,14 +297,53 @@ static uint64_t epoll_unacknowledged(struct rv_stream *stream)
 
 /* ---- waiting ---------------------------------------------------------------------------------------- */
 
+/* The error that a socket is in, which is told only once; 0: none. */
+static int take_error(const struct rv_stream *stream)
+{
+    int error_number = 0;
+    socklen_t length = sizeof error_number;
+    getsockopt(stream->descriptor, SOL_SOCKET, SO_ERROR, &error_number, &length);
+    return error_number;
+}
+
+/* The first event of a stream that connects. A connection that was reset had been made before: an
+   attempt that the peer rejects fails with ECONNREFUSED. */
+static void conclude_connecting(struct rv_stream *stream, uint32_t events)
+{
+    int error_number = (events & EPOLLERR) == 0 ? 0 : take_error(stream);
+    if (error_number == 0 || error_number == ECONNRESET || error_number == EPIPE)
+        rv_stream_connected(stream, error_number);
+    else
+        rv_stream_lost(stream, RV_EGONE, error_number);
+}
+
+/* An error, or the end of both directions. True: there is nothing more to be done about the event. */
+static bool is_hurt(struct rv_stream *stream, uint32_t events)
+{
+    if (stream->client) {
+        int error_number = (events & EPOLLERR) == 0 ? 0 : take_error(stream);
+        if (error_number != 0)
+            rv_stream_broke(stream, error_number);
+        return error_number != 0;
+    }
+    if (!stream->paused)
+        return false; /* recv will tell */
+    rv_stream_lost(stream, RV_EGONE, take_error(stream));
+    return true;
+}
+
 static void stream_event(struct rv_stream *stream, uint32_t events)
 {
-    if (stream->closed)
-        return;
-    if ((events & (EPOLLERR | EPOLLHUP)) != 0 && stream->paused) {
-        rv_stream_lost(stream, RV_EGONE);
-        return;
+    if (stream->closed || stream->connecting) {
+        if (stream->closed)
+            return;
+        conclude_connecting(stream, events);
+        if (stream->closed || stream->broken)
+            return;
+        events &= ~(uint32_t)EPOLLOUT;
     }
+    if ((events & (EPOLLERR | EPOLLHUP)) != 0 && is_hurt(stream, events))
+        return;
     if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
         if ((events & EPOLLRDHUP) != 0)
             stream->end_ahead = true; /* said once: it must outlive pauses and turns */
@@ -282,24 +364,41 @@ static void fetch_ahead(const struct epoll_event *event)
     __builtin_prefetch(object + 64);
 }
 
-/* Sees to it that the loop is woken at `deadline_ms` at the latest. One that is set for an earlier time
-   stays: the loop then finds nothing to do, and comes back. */
-static void ensure_timer(struct epoll_state *state, uint64_t now_ms, uint64_t deadline_ms)
+/* Sees to it that the loop is woken at `deadline_ns` at the latest. A timer that is set for an earlier
+   time stays: the loop then finds nothing to do, and comes back. */
+static void ensure_timer(struct epoll_state *state, uint64_t now_ns, uint64_t deadline_ns)
 {
-    if (state->timer_ms > now_ms && state->timer_ms <= deadline_ms)
+    if (state->timer_ns > now_ns && state->timer_ns <= deadline_ns)
         return;
     struct itimerspec at = {
-        .it_value = {(time_t)(deadline_ms / 1000), (long)(deadline_ms % 1000) * 1000000}};
+        .it_value = {(time_t)(deadline_ns / NS_PER_S), (long)(deadline_ns % NS_PER_S)}};
     timerfd_settime(state->timer, TFD_TIMER_ABSTIME, &at, NULL);
-    state->timer_ms = deadline_ms;
+    state->timer_ns = deadline_ns;
+}
+
+/* Arranges for a wait to end in time; true: it is not to begin at all. */
+static bool limit_wait(struct rv_loop *loop, uint64_t wait_ms)
+{
+    uint64_t now_ns = loop->now_ms * NS_PER_MS;
+    uint64_t deadline_ns = UINT64_MAX;
+    if (wait_ms < WAIT_MS_MAX)
+        deadline_ns = now_ns + wait_ms * NS_PER_MS;
+    if (loop->alarm_ns != UINT64_MAX) {
+        now_ns = rv_clock_monotonic_ns();
+        if (loop->alarm_ns <= now_ns)
+            return true;
+        if (loop->alarm_ns < deadline_ns)
+            deadline_ns = loop->alarm_ns;
+    }
+    if (deadline_ns != UINT64_MAX)
+        ensure_timer(state_of(loop), now_ns, deadline_ns);
+    return false;
 }
 
 static void epoll_wait_and_dispatch(struct rv_loop *loop, uint64_t wait_ms)
 {
     struct epoll_state *state = state_of(loop);
-    int timeout = wait_ms == 0 ? 0 : -1;
-    if (wait_ms != 0 && wait_ms != UINT64_MAX)
-        ensure_timer(state, loop->now_ms, loop->now_ms + wait_ms);
+    int timeout = wait_ms == 0 || limit_wait(loop, wait_ms) ? 0 : -1;
     int count = epoll_wait(state->epoll, state->events, EVENTS_MAX, timeout);
     epoll_read_clock(loop);
     for (int i = 0; i < count; i++) {
@@ -315,7 +414,7 @@ static void epoll_wait_and_dispatch(struct rv_loop *loop, uint64_t wait_ms)
             rv_listener_ready(object);
             break;
         case TAG_TIMER:
-            state->timer_ms = 0;
+            state->timer_ns = 0;
             break;
         default: /* a wake-up: edge-triggered, so the counter need not be read */
             break;
@@ -343,9 +442,11 @@ const struct rv_backend rv_backend_epoll = {
     .open = epoll_open,
     .close = epoll_close,
     .read_clock = epoll_read_clock,
+    .clock_ns = epoll_clock_ns,
     .wait = epoll_wait_and_dispatch,
     .wake = epoll_wake,
     .attach = epoll_attach,
+    .connect = epoll_connect,
     .detach = epoll_detach,
     .drop = epoll_drop,
     .receive = epoll_receive,

@@ -17,6 +17,7 @@ rv_error rv_loop_open(struct rv_loop *loop, const struct rv_backend *backend, vo
     memset(loop, 0, sizeof *loop);
     loop->backend = backend;
     loop->owner = owner;
+    loop->alarm_ns = UINT64_MAX;
     loop->receive_buffer = malloc(RV_RECEIVE_BYTES + RV_SCAN_PADDING);
     loop->page = malloc(RV_PAGE_BYTES);
     rv_inbox_init(&loop->inbox);
@@ -53,6 +54,20 @@ void rv_loop_flush(struct rv_loop *loop)
         rv_stream_flush(loop->page_owner);
 }
 
+uint64_t rv_loop_clock_ns(struct rv_loop *loop)
+{
+    return loop->backend->clock_ns(loop);
+}
+
+static void sound_alarm(struct rv_loop *loop)
+{
+    if (rv_loop_clock_ns(loop) < loop->alarm_ns)
+        return;
+    loop->alarm_ns = UINT64_MAX;
+    loop->turn_sent = 0;
+    loop->on_alarm(loop);
+}
+
 void rv_loop_turn(struct rv_loop *loop, uint64_t wait_ms)
 {
     if (loop->again != NULL || loop->dead != NULL) {
@@ -64,6 +79,8 @@ void rv_loop_turn(struct rv_loop *loop, uint64_t wait_ms)
     }
     loop->turn_sent = 0;
     loop->backend->wait(loop, wait_ms);
+    if (loop->alarm_ns != UINT64_MAX)
+        sound_alarm(loop);
     rv_wheel_advance(&loop->wheel, loop->now_ms);
     rv_inbox_run(&loop->inbox, loop->owner);
     rv_stream_run_again(loop);

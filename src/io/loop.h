@@ -3,7 +3,7 @@
  * all its streams share. It owns those, never the streams. Everything here belongs to the loop's
  * thread; only rv_loop_post may be called from elsewhere.
  *
- * One turn: wait for completions and dispatch them, fire timers, run the inbox, give the streams that
+ * One turn: wait for completions and dispatch them, sound the alarm, fire timers, run the inbox, give the streams that
  * asked for it another go, bury the streams that were closed. Whatever a stream has written meanwhile
  * sits in the output page until its dispatch ends (or another stream needs the page) and leaves with
  * one system call.
@@ -42,6 +42,11 @@ struct rv_loop {
     uint64_t output_low_bytes;    /* under which a full stream is drained */
     uint64_t octets_received;
     uint64_t octets_sent;
+    /* A moment of rv_loop_clock_ns that no turn sleeps beyond, to the microsecond where timers only
+       know milliseconds; UINT64_MAX: none, as in the beginning. When it has come it is unset, and
+       on_alarm called, which may set the next: that is for the next turn, even when it has come, too. */
+    uint64_t alarm_ns;
+    void (*on_alarm)(struct rv_loop *loop);
     void *owner; /* of the loop: a worker, a load thread */
 };
 
@@ -59,6 +64,9 @@ void rv_loop_post(struct rv_loop *loop, struct rv_message *message);
 
 /* Any thread: ends a wait, so that the loop's thread looks around. */
 void rv_loop_wake(struct rv_loop *loop);
+
+/* Monotonic nanoseconds, read now. now_ms is the same clock, at the turn's beginning. */
+uint64_t rv_loop_clock_ns(struct rv_loop *loop);
 
 /* Sends what is in the page. */
 void rv_loop_flush(struct rv_loop *loop);

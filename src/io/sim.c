@@ -18,10 +18,12 @@
 #define SIM_EPOCH_S 1767225600
 
 #define SIM_START_MS 1000
+#define NS_PER_MS UINT64_C(1000000)
 
 struct rv_sim_peer {
     struct rv_loop *loop;
-    struct rv_stream *stream; /* NULL: the server's side is closed */
+    struct rv_stream *stream; /* NULL: it is closed */
+    struct rv_sim_peer *next; /* in the queue of attempts */
     struct rv_buffer received;
     struct rv_buffer outbox; /* sent by the driver, not read by the stream yet */
     uint64_t window;
@@ -29,17 +31,20 @@ struct rv_sim_peer {
     bool half_closed;
     bool end_told;
     bool was_reset;
-    bool ended; /* the server has sent FIN */
+    bool ended;     /* the stream has sent FIN */
+    bool undecided; /* an attempt, not accepted and not refused */
     bool short_of_room;
 };
 
 struct sim_state {
-    uint64_t now_ms;
+    uint64_t now_ns;
     struct rv_listener *listener; /* the last one that was started */
     struct rv_sim_peer **peers;   /* by number; NULL: free */
     int peers_size;
-    struct rv_sim_peer *connecting;
-    pthread_mutex_t mutex; /* guards `posted` */
+    struct rv_sim_peer *connecting; /* a client, while on_accept is told of it */
+    struct rv_sim_peer *attempts;   /* that the driver has not taken, oldest first; owned */
+    int attempt_error;              /* with which they fail at once; 0: they do not */
+    pthread_mutex_t mutex;          /* guards `posted` */
     pthread_cond_t condition;
     bool posted;
 };
@@ -59,11 +64,51 @@ static rv_error sim_open(struct rv_loop *loop)
     struct sim_state *state = calloc(1, sizeof *state);
     if (state == NULL)
         return RV_ENOMEM;
-    state->now_ms = SIM_START_MS;
+    state->now_ns = SIM_START_MS * NS_PER_MS;
     pthread_mutex_init(&state->mutex, NULL);
     pthread_cond_init(&state->condition, NULL);
     loop->backend_state = state;
     return 0;
+}
+
+static int free_number(struct sim_state *state)
+{
+    for (int i = 0; i < state->peers_size; i++)
+        if (state->peers[i] == NULL)
+            return i;
+    int size = state->peers_size == 0 ? 8 : state->peers_size * 2;
+    struct rv_sim_peer **peers = realloc(state->peers, (size_t)size * sizeof(void *));
+    if (peers == NULL)
+        return -1;
+    for (int i = state->peers_size; i < size; i++)
+        peers[i] = NULL;
+    int number = state->peers_size;
+    state->peers = peers;
+    state->peers_size = size;
+    return number;
+}
+
+static struct rv_sim_peer *new_peer(struct rv_loop *loop)
+{
+    struct sim_state *state = state_of(loop);
+    int number = free_number(state);
+    struct rv_sim_peer *peer = number < 0 ? NULL : calloc(1, sizeof *peer);
+    if (peer == NULL)
+        return NULL;
+    peer->loop = loop;
+    peer->window = UINT64_MAX;
+    peer->number = number;
+    state->peers[number] = peer;
+    return peer;
+}
+
+static void free_peer(struct rv_sim_peer *peer)
+{
+    if (peer->loop != NULL)
+        state_of(peer->loop)->peers[peer->number] = NULL;
+    rv_buffer_free(&peer->received);
+    rv_buffer_free(&peer->outbox);
+    free(peer);
 }
 
 static void sim_close(struct rv_loop *loop)
@@ -81,8 +126,13 @@ static void sim_close(struct rv_loop *loop)
 
 static void sim_read_clock(struct rv_loop *loop)
 {
-    loop->now_ms = state_of(loop)->now_ms;
+    loop->now_ms = state_of(loop)->now_ns / NS_PER_MS;
     loop->wall_s = SIM_EPOCH_S + (int64_t)(loop->now_ms / 1000);
+}
+
+static uint64_t sim_clock_ns(struct rv_loop *loop)
+{
+    return state_of(loop)->now_ns;
 }
 
 static void sim_wait(struct rv_loop *loop, uint64_t wait_ms)
@@ -123,16 +173,29 @@ bool rv_sim_wait_for_post(struct rv_loop *loop, unsigned ms)
 
 void rv_sim_advance(struct rv_loop *loop, uint64_t ms)
 {
-    state_of(loop)->now_ms += ms;
+    state_of(loop)->now_ns += ms * NS_PER_MS;
+}
+
+void rv_sim_advance_us(struct rv_loop *loop, uint64_t us)
+{
+    state_of(loop)->now_ns += us * 1000;
 }
 
 /* ---- receiving -------------------------------------------------------------------------------------- */
+
+/* How much of what waits the stream can be given at once. */
+static size_t next_run(const struct rv_stream *stream, const struct rv_sim_peer *peer)
+{
+    size_t run = peer->outbox.len < RV_RECEIVE_BYTES ? peer->outbox.len : RV_RECEIVE_BYTES;
+    uint64_t left = stream->skipping ? rv_stream_skip_left(stream) : UINT64_MAX;
+    return run < left ? run : (size_t)left;
+}
 
 static void deliver(struct rv_sim_peer *peer)
 {
     struct rv_stream *stream = peer->stream;
     while (stream != NULL && !stream->paused && peer->outbox.len > 0) {
-        size_t run = peer->outbox.len < RV_RECEIVE_BYTES ? peer->outbox.len : RV_RECEIVE_BYTES;
+        size_t run = next_run(stream, peer);
         memcpy(peer->loop->receive_buffer, peer->outbox.ptr, run);
         rv_buffer_consume(&peer->outbox, run);
         rv_stream_received(stream, peer->loop->receive_buffer, run);
@@ -162,13 +225,47 @@ static void sim_attach(struct rv_stream *stream)
     peer->stream = stream;
 }
 
+static int sim_connect(struct rv_stream *stream, const struct rv_connect_to *to)
+{
+    (void)to; /* there is one server: the driver */
+    struct sim_state *state = state_of(stream->loop);
+    if (state->attempt_error != 0)
+        return state->attempt_error;
+    struct rv_sim_peer *peer = new_peer(stream->loop);
+    if (peer == NULL)
+        return ENOMEM;
+    peer->stream = stream;
+    peer->undecided = true;
+    stream->descriptor = peer->number;
+    stream->attached = true;
+    struct rv_sim_peer **link = &state->attempts;
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = peer;
+    return 0;
+}
+
+/* True: it was still in the queue, where nobody but the stream knew it. */
+static bool withdraw(struct sim_state *state, struct rv_sim_peer *peer)
+{
+    struct rv_sim_peer **link = &state->attempts;
+    while (*link != NULL && *link != peer)
+        link = &(*link)->next;
+    if (*link == NULL)
+        return false;
+    *link = peer->next;
+    return true;
+}
+
 static void sim_detach(struct rv_stream *stream)
 {
     struct rv_sim_peer *peer = peer_of(stream);
-    if (peer != NULL) {
-        peer->stream = NULL;
-        peer->ended = true;
-    }
+    if (peer == NULL)
+        return;
+    peer->stream = NULL;
+    peer->ended = true;
+    if (peer->undecided && withdraw(state_of(stream->loop), peer))
+        free_peer(peer);
 }
 
 static void sim_drop(struct rv_loop *loop, int descriptor)
@@ -259,9 +356,11 @@ const struct rv_backend rv_backend_sim = {
     .open = sim_open,
     .close = sim_close,
     .read_clock = sim_read_clock,
+    .clock_ns = sim_clock_ns,
     .wait = sim_wait,
     .wake = sim_wake,
     .attach = sim_attach,
+    .connect = sim_connect,
     .detach = sim_detach,
     .drop = sim_drop,
     .receive = sim_receive,
@@ -275,39 +374,15 @@ const struct rv_backend rv_backend_sim = {
 
 /* ---- the driver's side ------------------------------------------------------------------------------ */
 
-static int free_number(struct sim_state *state)
-{
-    for (int i = 0; i < state->peers_size; i++)
-        if (state->peers[i] == NULL)
-            return i;
-    int size = state->peers_size == 0 ? 8 : state->peers_size * 2;
-    struct rv_sim_peer **peers = realloc(state->peers, (size_t)size * sizeof(void *));
-    if (peers == NULL)
-        return -1;
-    for (int i = state->peers_size; i < size; i++)
-        peers[i] = NULL;
-    int number = state->peers_size;
-    state->peers = peers;
-    state->peers_size = size;
-    return number;
-}
-
 struct rv_sim_peer *rv_sim_connect(struct rv_loop *loop)
 {
     struct sim_state *state = state_of(loop);
-    if (state->listener == NULL)
-        return NULL;
-    int number = free_number(state);
-    struct rv_sim_peer *peer = number < 0 ? NULL : calloc(1, sizeof *peer);
+    struct rv_sim_peer *peer = state->listener == NULL ? NULL : new_peer(loop);
     if (peer == NULL)
         return NULL;
-    peer->loop = loop;
-    peer->window = UINT64_MAX;
-    peer->number = number;
-    state->peers[number] = peer;
     state->connecting = peer;
     struct sockaddr unspecified = {.sa_family = AF_UNSPEC};
-    state->listener->on_accept(state->listener, number, &unspecified, sizeof unspecified);
+    state->listener->on_accept(state->listener, peer->number, &unspecified, sizeof unspecified);
     if (state->connecting != NULL) { /* the owner had no use for it */
         state->connecting = NULL;
         peer->ended = true;
@@ -320,16 +395,50 @@ void rv_sim_peer_free(struct rv_sim_peer *peer)
     if (peer == NULL)
         return;
     rv_sim_reset(peer);
-    if (peer->loop != NULL)
-        state_of(peer->loop)->peers[peer->number] = NULL;
-    rv_buffer_free(&peer->received);
-    rv_buffer_free(&peer->outbox);
-    free(peer);
+    free_peer(peer);
+}
+
+size_t rv_sim_attempts(const struct rv_loop *loop)
+{
+    size_t count = 0;
+    for (const struct rv_sim_peer *peer = state_of(loop)->attempts; peer != NULL; peer = peer->next)
+        count++;
+    return count;
+}
+
+struct rv_sim_peer *rv_sim_take(struct rv_loop *loop)
+{
+    struct sim_state *state = state_of(loop);
+    struct rv_sim_peer *peer = state->attempts;
+    if (peer != NULL)
+        state->attempts = peer->next;
+    return peer;
+}
+
+void rv_sim_accept(struct rv_sim_peer *peer)
+{
+    bool wanted = peer->undecided && peer->stream != NULL;
+    peer->undecided = false;
+    if (wanted)
+        rv_stream_connected(peer->stream, 0);
+}
+
+void rv_sim_refuse(struct rv_sim_peer *peer, int error_number)
+{
+    bool wanted = peer->undecided && peer->stream != NULL;
+    peer->undecided = false;
+    if (wanted)
+        rv_stream_lost(peer->stream, RV_EGONE, error_number);
+}
+
+void rv_sim_fail_attempts(struct rv_loop *loop, int error_number)
+{
+    state_of(loop)->attempt_error = error_number;
 }
 
 rv_error rv_sim_send(struct rv_sim_peer *peer, rv_bytes octets)
 {
-    if (peer->stream == NULL || peer->half_closed || peer->was_reset)
+    if (peer->stream == NULL || peer->undecided || peer->half_closed || peer->was_reset)
         return RV_EGONE;
     rv_error error = rv_buffer_append(&peer->outbox, octets);
     if (error == 0)
@@ -339,7 +448,7 @@ rv_error rv_sim_send(struct rv_sim_peer *peer, rv_bytes octets)
 
 void rv_sim_half_close(struct rv_sim_peer *peer)
 {
-    if (peer->stream == NULL || peer->half_closed)
+    if (peer->stream == NULL || peer->undecided || peer->half_closed)
         return;
     peer->half_closed = true;
     deliver(peer);
@@ -349,8 +458,12 @@ void rv_sim_reset(struct rv_sim_peer *peer)
 {
     if (peer->stream == NULL || peer->was_reset)
         return;
+    if (peer->undecided) {
+        rv_sim_refuse(peer, ECONNREFUSED);
+        return;
+    }
     peer->was_reset = true;
-    rv_stream_lost(peer->stream, RV_EGONE);
+    rv_stream_lost(peer->stream, RV_EGONE, ECONNRESET);
 }
 
 void rv_sim_set_window(struct rv_sim_peer *peer, uint64_t octets)

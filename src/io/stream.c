@@ -15,6 +15,9 @@
 
 #define GATHER_MAX 16
 
+static_assert(sizeof(struct rv_stream) <= 88, "connections are laid out by it");
+static_assert(EHWPOISON <= UINT8_MAX, "the largest errno there is");
+
 static struct rv_stream *stream_of_timer(struct rv_timer *timer)
 {
     return (struct rv_stream *)((char *)timer - offsetof(struct rv_stream, timer));
@@ -26,16 +29,33 @@ static void timer_fired(struct rv_timer *timer)
     stream->events->on_timer(stream);
 }
 
-void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
-                    const struct rv_stream_events *events, int descriptor, bool is_tcp)
+static void begin(struct rv_stream *stream, struct rv_loop *loop,
+                  const struct rv_stream_events *events, bool is_tcp)
 {
     memset(stream, 0, sizeof *stream);
     stream->events = events;
     stream->loop = loop;
-    stream->descriptor = descriptor;
     stream->is_tcp = is_tcp;
     rv_timer_init(&stream->timer, timer_fired);
+}
+
+void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
+                    const struct rv_stream_events *events, int descriptor, bool is_tcp)
+{
+    begin(stream, loop, events, is_tcp);
+    stream->descriptor = descriptor;
     loop->backend->attach(stream);
+}
+
+int rv_stream_connect(struct rv_stream *stream, struct rv_loop *loop,
+                      const struct rv_stream_events *events, const struct rv_connect_to *to)
+{
+    begin(stream, loop, events, to->peer->sa_family != AF_UNIX);
+    stream->descriptor = -1;
+    stream->client = true;
+    stream->connecting = true;
+    stream->blocked = true; /* what is written waits in the queue */
+    return loop->backend->connect(stream, to);
 }
 
 void rv_stream_refuse(struct rv_loop *loop, int descriptor)
@@ -101,23 +121,31 @@ void rv_stream_bury(struct rv_loop *loop)
     }
 }
 
-void rv_stream_lost(struct rv_stream *stream, rv_error error)
+/* The first error is the cause, those that follow are its consequences. */
+static void note_error(struct rv_stream *stream, int error_number)
+{
+    stream->broken = true;
+    if (stream->error_number == 0)
+        stream->error_number = (uint8_t)error_number;
+}
+
+void rv_stream_lost(struct rv_stream *stream, rv_error error, int error_number)
 {
     if (stream->closed)
         return;
-    stream->broken = true;
+    note_error(stream, error_number);
     stream->events->on_lost(stream, error);
     rv_stream_close(stream);
 }
 
-/* ---- sending ------------------------------------------------------------------------------------ */
-
-/* Output failed. The owner hears of it in the next turn, never from inside its own write. */
-static void broke(struct rv_stream *stream)
+/* When output has failed the owner hears of it in the next turn, never from inside its own write. */
+void rv_stream_broke(struct rv_stream *stream, int error_number)
 {
-    stream->broken = true;
+    note_error(stream, error_number);
     rv_stream_schedule(stream);
 }
+
+/* ---- sending ------------------------------------------------------------------------------------ */
 
 static void taken(struct rv_stream *stream, size_t count)
 {
@@ -144,7 +172,7 @@ static void leave_page(struct rv_stream *stream, size_t sent)
         return;
     if (!ensure_output(stream) ||
         rv_output_prepend(loop, stream->output, rv_slice(loop->page + sent, rest)) != 0)
-        broke(stream);
+        rv_stream_broke(stream, ENOMEM);
 }
 
 /* Sends the page, if it is this stream's, and the queue up to a file. False: no more can be sent. */
@@ -175,7 +203,7 @@ static bool send_memory(struct rv_stream *stream)
     if (sent > from_page)
         rv_output_consume(loop, stream->output, sent - from_page);
     if (result < 0 && result != -EAGAIN) {
-        broke(stream);
+        rv_stream_broke(stream, (int)-result);
         return false;
     }
     stream->blocked = sent < total;
@@ -193,7 +221,7 @@ static bool send_file(struct rv_stream *stream)
         return false;
     }
     if (result <= 0) { /* 0: the file has become shorter than promised */
-        broke(stream);
+        rv_stream_broke(stream, result < 0 ? (int)-result : EIO);
         return false;
     }
     /* Fewer octets than asked for do not tell that the peer is full: only EAGAIN does. */
@@ -365,13 +393,34 @@ void rv_stream_resume(struct rv_stream *stream)
 
 void rv_stream_receive_now(struct rv_stream *stream)
 {
-    if (!stream->closed && !stream->paused)
+    if (!stream->closed && !stream->connecting && !stream->paused)
         stream->loop->backend->receive(stream);
+}
+
+static uint64_t *skip_left(const struct rv_stream *stream)
+{
+    assert(stream->events->skip_left_at >= sizeof *stream);
+    return (uint64_t *)((uintptr_t)stream + stream->events->skip_left_at);
+}
+
+void rv_stream_skip(struct rv_stream *stream, uint64_t octets)
+{
+    stream->skipping = octets > 0;
+    stream->endless = octets == UINT64_MAX;
+    if (stream->skipping && !stream->endless)
+        *skip_left(stream) = octets;
+}
+
+uint64_t rv_stream_skip_left(const struct rv_stream *stream)
+{
+    if (!stream->skipping)
+        return 0;
+    return stream->endless ? UINT64_MAX : *skip_left(stream);
 }
 
 void rv_stream_discard(struct rv_stream *stream)
 {
-    stream->discarding = true;
+    rv_stream_skip(stream, UINT64_MAX);
     rv_stream_resume(stream);
 }
 
@@ -389,12 +438,42 @@ void rv_stream_close_when_sent(struct rv_stream *stream)
 
 /* ---- what back ends and the loop report ---------------------------------------------------------- */
 
+void rv_stream_connected(struct rv_stream *stream, int error_number)
+{
+    stream->connecting = false;
+    stream->blocked = error_number != 0; /* it is not even tried to send through a broken one */
+    stream->loop->turn_sent = 0;
+    stream->events->on_connected(stream);
+    if (error_number == 0)
+        rv_stream_flush(stream);
+    else if (!stream->closed)
+        rv_stream_broke(stream, error_number);
+}
+
+/* Back ends receive no more than is left of a skip, so what comes next is not in `length`. */
+static void skipped(struct rv_stream *stream, size_t length)
+{
+    stream->discarded = true;
+    if (stream->endless)
+        return;
+    uint64_t *left = skip_left(stream);
+    assert(length <= *left);
+    *left -= length;
+    if (*left > 0)
+        return;
+    stream->skipping = false;
+    stream->loop->turn_sent = 0;
+    stream->events->on_skipped(stream);
+    if (stream->loop->page_owner == stream)
+        rv_stream_flush(stream);
+}
+
 void rv_stream_received(struct rv_stream *stream, char *octets, size_t length)
 {
     struct rv_loop *loop = stream->loop;
     loop->octets_received += length;
-    if (stream->discarding) {
-        stream->discarded = true;
+    if (stream->skipping) {
+        skipped(stream, length);
         return;
     }
     loop->turn_sent = 0;
@@ -403,9 +482,15 @@ void rv_stream_received(struct rv_stream *stream, char *octets, size_t length)
         rv_stream_flush(stream);
 }
 
+/* Behind a reset the kernel reports an end, too. Only EPIPE tells that there was a FIN before it. */
+static bool was_cut_off(const struct rv_stream *stream)
+{
+    return stream->client && stream->broken && stream->error_number != EPIPE;
+}
+
 void rv_stream_peer_ended(struct rv_stream *stream)
 {
-    if (stream->ended || stream->closed)
+    if (stream->ended || stream->closed || was_cut_off(stream))
         return;
     stream->ended = true;
     stream->readable = false;
@@ -435,10 +520,23 @@ void rv_stream_writable(struct rv_stream *stream)
     tell_drained(stream);
 }
 
+/* A server may answer early and close: its answer lies behind a request that could not be sent. So a
+   client first gets what has arrived, unless it wants nothing now. */
+static void lose(struct rv_stream *stream)
+{
+    if (stream->client && !stream->paused) {
+        stream->end_ahead = stream->error_number == EPIPE;
+        stream->loop->backend->receive(stream);
+        if (stream->readable && !stream->paused)
+            return; /* there is more, and this is called again */
+    }
+    rv_stream_lost(stream, RV_EIO, 0);
+}
+
 static void run_again(struct rv_stream *stream)
 {
     if (stream->broken) {
-        rv_stream_lost(stream, RV_EIO);
+        lose(stream);
         return;
     }
     stream->loop->turn_sent = 0;

@@ -6,10 +6,13 @@
  *
  * The life of a stream:
  *
- *     rv_stream_open -> OPEN --rv_stream_finish--> FINISHING --all sent--> FINISHED --+
- *                        |                              |                            |
- *                        +------- rv_stream_close, or on_lost ----------------------+-> CLOSED
- *                                                             (end of the turn: on_closed)
+ *     rv_stream_connect -> CONNECTING
+ *                        |     | on_connected
+ *                        |     v
+ *     rv_stream_open ----|-> OPEN --rv_stream_finish--> FINISHING --all sent--> FINISHED --+
+ *                        |     |                              |                           |
+ *                        +-----+---- rv_stream_close, or on_lost -------------------------+-> CLOSED
+ *                                                                (end of the turn: on_closed)
  *
  * An idle stream holds nothing but this record: no buffer, no queue.
  */
@@ -17,9 +20,8 @@
 #define RV_IO_STREAM_H
 
 #include "base/bytes.h"
+#include "io/connect.h"
 #include "io/loop.h"
-
-#include <sys/socket.h>
 
 struct rv_stream_events {
     /* Octets have arrived; they may be changed, and RV_SCAN_PADDING octets behind them be read and
@@ -27,9 +29,14 @@ struct rv_stream_events {
     void (*on_data)(struct rv_stream *stream, char *octets, size_t length);
     /* The peer has half-closed: nothing more will arrive. Once. */
     void (*on_end)(struct rv_stream *stream);
+    /* The connection that rv_stream_connect began is there: before any on_data, on_end. */
+    void (*on_connected)(struct rv_stream *stream);
+    /* The last octet of a skip (rv_stream_skip) has arrived. */
+    void (*on_skipped)(struct rv_stream *stream);
     /* The queue was over the high-water mark (rv_stream_want_drain) and is under the low one. */
     void (*on_drain)(struct rv_stream *stream);
-    /* The connection broke, or output failed. The stream is closed right after. */
+    /* There will be no connection, or it broke, or output failed: stream->error_number tells why. The
+       stream is closed right after. */
     void (*on_lost)(struct rv_stream *stream, rv_error error);
     /* The turn that rv_stream_again asked for. */
     void (*on_again)(struct rv_stream *stream);
@@ -37,6 +44,10 @@ struct rv_stream_events {
     void (*on_timer)(struct rv_stream *stream);
     /* The last call: the descriptor is closed, the memory is the owner's. */
     void (*on_closed)(struct rv_stream *stream);
+    /* Where the owner keeps what is left of a skip: a uint64_t, so many octets behind the beginning of
+       the stream. Streams have no room of their own for it, because idle ones are paid for by the ten
+       thousand. 0: nowhere, the owner only ever skips all. */
+    size_t skip_left_at;
 };
 
 struct rv_output; /* the queue; its insides are stream.c's */
@@ -53,7 +64,8 @@ struct rv_stream {
     bool readable : 1;    /* octets may be waiting while the stream is paused */
     bool ended : 1;       /* the peer's FIN has been seen */
     bool end_ahead : 1;   /* the back end's: a FIN lies behind the octets that are waiting */
-    bool discarding : 1;  /* received octets are dropped */
+    bool skipping : 1;    /* received octets are dropped ... */
+    bool endless : 1;     /* ... to the end; else as many as the owner's count says */
     bool discarded : 1;   /* some were, since the owner last cleared this */
     bool blocked : 1;     /* the back end took less than all; waiting for rv_stream_writable */
     bool write_watch : 1; /* the back end's: it is set up to hear of room for output */
@@ -62,16 +74,28 @@ struct rv_stream {
     bool finishing : 1;   /* FIN when all is sent */
     bool close_when_sent : 1;
     bool closed : 1;
-    bool broken : 1; /* output failed; on_lost is due */
+    bool connecting : 1; /* on_connected, or on_lost, is due */
+    bool broken : 1;     /* output failed; on_lost is due */
     bool in_again : 1;
     bool again_asked : 1; /* by the owner: on_again */
     bool is_tcp : 1;
+    bool client : 1;      /* it was opened by rv_stream_connect */
+    uint8_t error_number; /* the errno behind on_lost; 0: none, or not known */
 };
 
 /* Takes over a connected, non-blocking descriptor and starts receiving: on_data may be called before
    this returns, and the stream may even be closed by then. `is_tcp` false: a unix socket. */
 void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
                     const struct rv_stream_events *events, int descriptor, bool is_tcp);
+
+/*
+ * Opens a stream by connecting: 0, and then on_connected or on_lost, never before this returns; or the
+ * errno of what failed at once (EMFILE, EADDRNOTAVAIL, ENETUNREACH; on unix sockets ECONNREFUSED, or
+ * EAGAIN when the accept queue is full): then the stream was not opened, and nothing is called. What is
+ * written before it is connected leaves then. `to` is not needed any more when this returns.
+ */
+int rv_stream_connect(struct rv_stream *stream, struct rv_loop *loop,
+                      const struct rv_stream_events *events, const struct rv_connect_to *to);
 
 /* Closes a connected descriptor that no stream is to have. */
 void rv_stream_refuse(struct rv_loop *loop, int descriptor);
@@ -115,7 +139,19 @@ void rv_stream_resume(struct rv_stream *stream);
 /* Delivers what has arrived and is not delivered yet, in this call. Not from inside on_data. */
 void rv_stream_receive_now(struct rv_stream *stream);
 
-/* Drops everything that arrives from now on. */
+/*
+ * Drops the next `octets` that arrive: they are received without being copied where the system can do
+ * that, and never delivered. When the last of them is there on_skipped is called, once, and what follows
+ * comes by on_data again. UINT64_MAX: all that ever comes. May be called from on_data, for octets behind
+ * those that it was given, and from on_skipped. A second skip takes the place of the first; 0 ends it,
+ * without a call. A FIN or a loss ends nothing: on_end or on_lost then find out what was left.
+ */
+void rv_stream_skip(struct rv_stream *stream, uint64_t octets);
+
+/* What of the skip has not arrived; UINT64_MAX: it has no end; 0: there is none. */
+uint64_t rv_stream_skip_left(const struct rv_stream *stream);
+
+/* Drops everything that arrives from now on, and ends a pause. */
 void rv_stream_discard(struct rv_stream *stream);
 
 /* Calls on_again in the next turn. */
@@ -142,7 +178,16 @@ void rv_stream_stop_timer(struct rv_stream *stream);
 void rv_stream_received(struct rv_stream *stream, char *octets, size_t length);
 void rv_stream_peer_ended(struct rv_stream *stream);
 void rv_stream_writable(struct rv_stream *stream);
-void rv_stream_lost(struct rv_stream *stream, rv_error error);
+
+/* The connection is there; error_number: it was there, and is broken already (0: it is not). */
+void rv_stream_connected(struct rv_stream *stream, int error_number);
+
+/* There is no connection any more, or never was; error_number: 0 when it is not known. */
+void rv_stream_lost(struct rv_stream *stream, rv_error error, int error_number);
+
+/* The connection is broken, but what has arrived before can still be received: on_lost comes in this
+   turn or the next, behind that. */
+void rv_stream_broke(struct rv_stream *stream, int error_number);
 
 /* Another go in the next turn (reading on, sending on). */
 void rv_stream_schedule(struct rv_stream *stream);

@@ -36,6 +36,18 @@ static void on_data(struct rv_stream *stream, char *octets, size_t length)
     note(stream, OWNER_DATA);
 }
 
+static void on_connected(struct rv_stream *stream)
+{
+    assert_false(stream->connecting);
+    note(stream, OWNER_CONNECTED);
+}
+
+static void on_skipped(struct rv_stream *stream)
+{
+    assert_int_equal(rv_stream_skip_left(stream), 0);
+    note(stream, OWNER_SKIPPED);
+}
+
 static void on_end(struct rv_stream *stream)
 {
     note(stream, OWNER_END);
@@ -49,6 +61,7 @@ static void on_drain(struct rv_stream *stream)
 static void on_lost(struct rv_stream *stream, rv_error error)
 {
     owner_of(stream)->lost_error = error;
+    owner_of(stream)->error_number = stream->error_number;
     note(stream, OWNER_LOST);
 }
 
@@ -70,22 +83,41 @@ static void on_closed(struct rv_stream *stream)
 static const struct rv_stream_events events = {
     .on_data = on_data,
     .on_end = on_end,
+    .on_connected = on_connected,
+    .on_skipped = on_skipped,
     .on_drain = on_drain,
     .on_lost = on_lost,
     .on_again = on_again,
     .on_timer = on_timer,
     .on_closed = on_closed,
+    .skip_left_at = offsetof(struct stream_owner, skip_left),
 };
 
-void stream_owner_open(struct stream_owner *owner, struct rv_loop *loop, int descriptor,
-                       bool is_tcp)
+/* Forgets all but what is to be done in the calls. */
+static void begin(struct stream_owner *owner)
 {
     void (*then)(struct stream_owner *, char) = owner->then;
     void *ctx = owner->ctx;
     memset(owner, 0, sizeof *owner);
     owner->then = then;
     owner->ctx = ctx;
+    owner->error_number = -1;
+}
+
+void stream_owner_open(struct stream_owner *owner, struct rv_loop *loop, int descriptor,
+                       bool is_tcp)
+{
+    begin(owner);
     rv_stream_open(&owner->stream, loop, &events, descriptor, is_tcp);
+}
+
+int stream_owner_connect(struct stream_owner *owner, struct rv_loop *loop,
+                         const struct rv_connect_to *to)
+{
+    begin(owner);
+    int error_number = rv_stream_connect(&owner->stream, loop, &events, to);
+    assert_string_equal(owner->calls, ""); /* not from inside the call */
+    return error_number;
 }
 
 void stream_owner_end(struct stream_owner *owner)

@@ -10,7 +10,9 @@
 
 /* A letter for each call; calls of on_data that follow each other are one 'D'. */
 enum {
+    OWNER_CONNECTED = 'O',
     OWNER_DATA = 'D',
+    OWNER_SKIPPED = 'S',
     OWNER_END = 'E',
     OWNER_DRAIN = 'R',
     OWNER_LOST = 'L',
@@ -25,6 +27,8 @@ struct stream_owner {
     size_t call_count;
     struct rv_buffer data; /* what it received */
     rv_error lost_error;
+    int error_number; /* of on_lost; -1: it was not called */
+    uint64_t skip_left;
     void (*then)(struct stream_owner *owner, char call); /* done in each call; may be NULL */
     void *ctx;                                           /* of `then` */
 };
@@ -32,6 +36,11 @@ struct stream_owner {
 /* Makes the owner and opens its stream. */
 void stream_owner_open(struct stream_owner *owner, struct rv_loop *loop, int descriptor,
                        bool is_tcp);
+
+/* Makes the owner and connects its stream; what rv_stream_connect said. When it is not 0, there is no
+   stream to end. */
+int stream_owner_connect(struct stream_owner *owner, struct rv_loop *loop,
+                         const struct rv_connect_to *to);
 
 /* Closes the stream unless it is closed, turns the loop until the owner knows, frees its memory. */
 void stream_owner_end(struct stream_owner *owner);

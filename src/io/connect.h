@@ -1,0 +1,26 @@
+/*
+ * The socket of a connection that is made from here: created, set up, bound when it is to leave from a
+ * certain address, and on its way to the peer. Whoever asked owns it then. What becomes of the attempt
+ * is heard by whoever watches the descriptor.
+ */
+#ifndef RV_IO_CONNECT_H
+#define RV_IO_CONNECT_H
+
+#include <sys/socket.h>
+
+struct rv_connect_to {
+    const struct sockaddr *peer; /* IPv4, IPv6 or unix (a path, or an abstract name) */
+    socklen_t peer_length;
+    const struct sockaddr *source; /* to connect from; NULL: the kernel chooses. Port 0: the kernel
+                                      chooses the port, so late that only the pair of addresses needs
+                                      to be new: one address then serves for more connections than it
+                                      has ports */
+    socklen_t source_length;
+    int buffer_bytes; /* SO_SNDBUF and SO_RCVBUF, which the kernel doubles; 0: the kernel's */
+};
+
+/* A non-blocking, close-on-exec socket (TCP_NODELAY on TCP) that is connected or connecting: 0, or the
+   errno of what failed at once. Then there is no socket. */
+int rv_connect_socket(const struct rv_connect_to *to, int *descriptor);
+
+#endif
