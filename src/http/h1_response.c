@@ -138,15 +138,24 @@ static const char *parse_status_line(struct response_parser *parser, const char 
 /* ---- fields that decide ---------------------------------------------------------------------- */
 
 /* RFC 9112 section 9.3. Options that are not known say nothing about the connection. */
+static bool apply_option(struct response_parser *parser, rv_bytes option)
+{
+    if (option.len == 10 && rv_h1_matches(option.ptr, "keep-alive", 10))
+        parser->response->says_keep_alive = true;
+    else if (option.len == 5 && rv_h1_matches(option.ptr, "close", 5))
+        parser->says_close = true;
+    else
+        return false;
+    return true;
+}
+
+/* Mostly there is one, and it is known. */
 static bool apply_connection(struct response_parser *parser, rv_bytes value)
 {
     rv_bytes option;
-    while (rv_bytes_next_element(&value, &option)) {
-        if (option.len == 5 && rv_h1_matches(option.ptr, "close", 5))
-            parser->says_close = true;
-        else if (option.len == 10 && rv_h1_matches(option.ptr, "keep-alive", 10))
-            parser->response->says_keep_alive = true;
-    }
+    if (!apply_option(parser, value))
+        while (rv_bytes_next_element(&value, &option))
+            (void)apply_option(parser, option);
     return true;
 }
 
