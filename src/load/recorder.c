@@ -292,7 +292,7 @@ static void add_counts(struct rv_load_result *into, const struct rv_load_result 
                    from->errnos[i].count);
     if (into->server_software[0] == '\0')
         memcpy(into->server_software, from->server_software, sizeof into->server_software);
-    if (into->first_content == 0)
+    if (into->answered == from->answered) /* the first part that has any */
         into->first_content = from->first_content;
 }
 
