@@ -5,6 +5,7 @@
 # tests/wire/run_*.c are tests, too; what they share is tests/wire/wire_*.c.
 # Tests link the library's objects rather than the library, so that hidden functions can be called,
 # and run in the source root, so that case files are found by their path in the tree.
+# tests/hdr/hist_tool.c writes and reads histograms for tests/e2e/test_hist_wire.py.
 # tests/fuzz/fuzz_*.c each become a fuzz target; what they share is tests/fuzz/support/*.c.
 # A test that includes <pthread.h> carries the label "threads": those run under ThreadSanitizer too.
 
@@ -61,6 +62,12 @@ function(rv_add_tests)
         rv_add_test(${name} ${source} ${wire_sources})
         target_link_libraries(${name} PRIVATE PkgConfig::jansson)
     endforeach()
+
+    add_executable(hist_tool tests/hdr/hist_tool.c)
+    rv_program_flags(hist_tool)
+    set_target_properties(hist_tool PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tests)
+    target_link_libraries(hist_tool PRIVATE rivulet_instrument)
 endfunction()
 
 function(rv_add_fuzz_targets)
@@ -83,7 +90,7 @@ function(rv_add_fuzz_targets)
         add_executable(${name} ${source})
         rv_program_flags(${name})
         target_include_directories(${name} PRIVATE tests)
-        target_link_libraries(${name} PRIVATE fuzz_support rivulet_objects)
+        target_link_libraries(${name} PRIVATE fuzz_support rivulet_instrument rivulet_objects)
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     endforeach()
 endfunction()

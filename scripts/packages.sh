@@ -5,8 +5,13 @@
 build_packages=(cmake curl gcc libc6-dev libjansson-dev ninja-build pkg-config zlib1g-dev)
 test_packages=(
     apache2-utils clang clang-format libclang-rt-14-dev libcmocka-dev mandoc
-    netcat-openbsd nghttp2-client python3-pytest python3-pytest-timeout slowhttptest strace wrk
+    netcat-openbsd nghttp2-client python3-jsonschema python3-pytest python3-pytest-timeout
+    slowhttptest strace wrk
 )
+# Whatever node and npm are there already will do: Debian's do not stand beside those of others.
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+    test_packages+=(nodejs npm)
+fi
 
 # install_packages NAME…: installs those that are missing, as root or through sudo.
 # Says what is missing and returns 1 when it cannot.

@@ -36,26 +36,34 @@ static unsigned bucket_of(const struct rv_hist *hist, uint32_t index)
     return index <= hist->place_mask ? 0 : (index >> hist->half_magnitude) - 1;
 }
 
-rv_error rv_hist_init(struct rv_hist *hist, unsigned digits, uint64_t highest)
+uint32_t rv_hist_places(unsigned digits, uint64_t highest)
 {
     if (digits < 1 || digits > RV_HIST_DIGITS_MAX || highest < 2 || highest > HIGHEST_MAX)
-        return RV_EINVAL;
+        return 0;
     unsigned half_magnitude = half_magnitude_of(digits);
-    struct rv_hist made = {
+    unsigned magnitude = (unsigned)(63 - __builtin_clzll(highest));
+    unsigned bucket = magnitude > half_magnitude ? magnitude - half_magnitude : 0;
+    return (bucket + 2) << half_magnitude; /* to the end of the bucket, as HdrHistogram's do */
+}
+
+rv_error rv_hist_init(struct rv_hist *hist, unsigned digits, uint64_t highest)
+{
+    uint32_t places = rv_hist_places(digits, highest);
+    if (places == 0)
+        return RV_EINVAL;
+    uint64_t *counts = calloc(places, sizeof *counts);
+    if (counts == NULL)
+        return RV_ENOMEM;
+    unsigned half_magnitude = half_magnitude_of(digits);
+    *hist = (struct rv_hist){
+        .counts = counts,
+        .counts_length = places,
         .digits = (uint8_t)digits,
         .half_magnitude = (uint8_t)half_magnitude,
         .place_mask = (UINT64_C(2) << half_magnitude) - 1,
         .highest = highest,
         .min = UINT64_MAX,
     };
-    /* To the end of the bucket that `highest` lies in, as HdrHistogram does. */
-    unsigned bucket =
-        (unsigned)(63 - __builtin_clzll(highest | made.place_mask)) - made.half_magnitude;
-    made.counts_length = (bucket + 2) << half_magnitude;
-    made.counts = calloc(made.counts_length, sizeof *made.counts);
-    if (made.counts == NULL)
-        return RV_ENOMEM;
-    *hist = made;
     return 0;
 }
 

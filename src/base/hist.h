@@ -27,6 +27,9 @@ struct rv_hist {
     unsigned __int128 sum_squares;
 };
 
+/* How many places such a histogram has, of eight octets each; 0: there is none such. */
+uint32_t rv_hist_places(unsigned digits, uint64_t highest);
+
 /* An empty histogram of 1..highest (0 counts as a value of its own, too). RV_EINVAL for digits outside
    1..RV_HIST_DIGITS_MAX or highest outside 2..INT64_MAX; RV_ENOMEM. All memory is taken here. */
 rv_error rv_hist_init(struct rv_hist *hist, unsigned digits, uint64_t highest);

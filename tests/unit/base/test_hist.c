@@ -125,6 +125,7 @@ static void it_is_as_long_as_hdr_histograms_is(void **state)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct rv_hist hist = made(known[i].digits, known[i].highest);
         assert_int_equal(hist.counts_length, known[i].length);
+        assert_int_equal(rv_hist_places(known[i].digits, known[i].highest), known[i].length);
         rv_hist_free(&hist);
     }
 }
