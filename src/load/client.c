@@ -352,8 +352,13 @@ static void on_closed(struct rv_stream *stream)
 
 /* ---- the answer ---------------------------------------------------------------------------------------- */
 
-static void note_first_answer(struct rv_load_result *result, rv_bytes server)
+/* Without memory the head is not kept: nothing but the curious misses it. */
+static void note_first_answer(struct rv_load_result *result, const char *head,
+                              const struct rv_h1_response *response)
 {
+    rv_bytes server = rv_span_bytes(head, response->server);
+    if (result->first_head == NULL && response->status >= 200)
+        result->first_head = strndup(head, response->length);
     if (result->server_software[0] != '\0' || server.len == 0)
         return;
     size_t length = server.len < sizeof result->server_software - 1
@@ -378,7 +383,7 @@ static int read_head(struct rv_load_thread *thread, rv_bytes octets,
     int result = rv_h1_parse_response(octets.ptr, octets.len, head_bytes_max, response, &reason);
     if (result != RV_H1_COMPLETE)
         return result;
-    note_first_answer(&thread->recorder.result, rv_span_bytes(octets.ptr, response->server));
+    note_first_answer(&thread->recorder.result, octets.ptr, response);
     if (response->length <= sizeof memo->octets) {
         memcpy(memo->octets, octets.ptr, response->length);
         memo->response = *response;

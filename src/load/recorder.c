@@ -263,7 +263,7 @@ void rv_recorder_publish(struct rv_recorder *recorder, uint64_t open)
 
 /* ---- adding up ----------------------------------------------------------------------------------------- */
 
-static void add_counts(struct rv_load_result *into, const struct rv_load_result *from)
+static void add_counts(struct rv_load_result *into, struct rv_load_result *from)
 {
     into->due += from->due;
     into->started += from->started;
@@ -290,6 +290,10 @@ static void add_counts(struct rv_load_result *into, const struct rv_load_result 
     for (uint32_t i = 0; i < from->errno_count; i++)
         note_errno(into, from->errnos[i].failure, from->errnos[i].error_number,
                    from->errnos[i].count);
+    if (into->first_head == NULL) {
+        into->first_head = from->first_head;
+        from->first_head = NULL;
+    }
     if (into->server_software[0] == '\0')
         memcpy(into->server_software, from->server_software, sizeof into->server_software);
     if (into->answered == from->answered) /* the first part that has any */

@@ -69,6 +69,7 @@ void rv_load_result_free(struct rv_load_result *result)
     free(result->url);
     free(result->host);
     free(result->document);
+    free(result->first_head);
     free(result->series);
     free(result->samples);
     memset(result, 0, sizeof *result);

@@ -150,6 +150,7 @@ struct rv_load_result {
     uint64_t content_octets;   /* of content in whole answers */
     uint64_t first_content;    /* octets of content of the first answer */
     char server_software[128]; /* Server of the first answer; "" */
+    char *first_head; /* of the first answer, as it came; owned; NULL: none, or not known */
 
     /* ---- times, of answered requests ---- */
     struct rv_hist connect; /* of each connection that was opened, from its first attempt */

@@ -12,9 +12,9 @@
 #include <inttypes.h>
 
 static void write_head(const struct rv_load_result *result, const struct rv_ab_options *options,
-                       FILE *file)
+                       const struct rv_ab_summary *summary, FILE *file)
 {
-    fprintf(file, "Server Software:        %s\n", result->server_software);
+    fprintf(file, "Server Software:        %s\n", summary->server);
     fprintf(file, "Server Hostname:        %s\n", result->host);
     fprintf(file, "Server Port:            %u\n\n", (unsigned)result->port);
     fprintf(file, "Document Path:          %s\n", result->document);
@@ -101,7 +101,7 @@ static void write_percentages(const struct rv_ab_summary *summary, FILE *file)
 static void write_text(const struct rv_load_result *result, const struct rv_ab_options *options,
                        const struct rv_ab_summary *summary, FILE *file)
 {
-    write_head(result, options, file);
+    write_head(result, options, summary, file);
     write_counts(result, options, summary, file);
     if (summary->complete == 0)
         return;

@@ -60,9 +60,9 @@ static void write_text_row(const struct html *html, const char *label, const cha
 }
 
 static void write_head(const struct html *html, const struct rv_load_result *result,
-                       const struct rv_ab_options *options)
+                       const struct rv_ab_options *options, const struct rv_ab_summary *summary)
 {
-    write_text_row(html, "Server Software", result->server_software);
+    write_text_row(html, "Server Software", summary->server);
     write_text_row(html, "Server Hostname", result->host);
     write_row(html, "Server Port", "%u", (unsigned)result->port);
     write_text_row(html, "Document Path", result->document);
@@ -139,7 +139,7 @@ void rv_ab_html(const struct rv_load_result *result, const struct rv_ab_options 
         .cell = options->html_cell != NULL ? options->html_cell : "bgcolor=white",
     };
     fprintf(file, "<table %s>\n", options->html_table != NULL ? options->html_table : "");
-    write_head(&html, result, options);
+    write_head(&html, result, options, summary);
     write_counts(&html, result, options, summary);
     if (summary->complete > 0)
         write_rates(&html, result, summary);

@@ -24,6 +24,7 @@ struct rv_ab_times {
 };
 
 struct rv_ab_summary {
+    char server[128];  /* the Server field up to its first space */
     uint64_t complete; /* requests that have come to an end, good or bad */
     uint64_t failed;   /* the sum of the four kinds */
     uint64_t not_2xx;

@@ -5,7 +5,7 @@
  */
 #include "report/ab_inner.h"
 
-#include <math.h>
+#include <string.h>
 
 /* ---- failures ---------------------------------------------------------------------------------------- */
 
@@ -141,6 +141,8 @@ rv_error rv_ab_summary_init(struct rv_ab_summary *summary, const struct rv_load_
     summary->failed =
         failures->connect + failures->receive + failures->length + failures->exceptions;
     set_rates(summary, result);
+    snprintf(summary->server, sizeof summary->server, "%.*s",
+             (int)strcspn(result->server_software, " "), result->server_software);
     rv_error error = rv_load_result_total(result, &summary->total);
     if (error != 0)
         return error;

@@ -45,7 +45,7 @@ static int set_up(void **state)
     result->host = strdup("127.0.0.1");
     result->document = strdup("/a?b=<c>&d");
     result->port = 8910;
-    strcpy(result->server_software, "rivulet");
+    strcpy(result->server_software, "rivulet (Linux) x/2");
     result->clients = 2;
     result->elapsed_us = 12500;
     answer(result, 1400, 900, 100, 200);
