@@ -12,6 +12,7 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"serve", rv_cli_serve, "serve the demo application"},
+    {"bench", rv_cli_bench, "put load on a server and say how it went, and why"},
 };
 
 static void print_help(void)

@@ -100,7 +100,7 @@ static rv_error add_unix(struct rv_load_target *target, char *why)
     if (length == 0 || length >= sizeof name.sun_path) {
         snprintf(why, RV_TARGET_WHY_MAX, "the path of a unix socket has 1 to %zu octets, not %zu",
                  sizeof name.sun_path - 1, length);
-        return RV_EADDR;
+        return RV_EINVAL;
     }
     memcpy(name.sun_path, path, length);
     if (is_abstract)
@@ -166,6 +166,12 @@ static bool override_is_for(const struct override *override, const char *host, u
                                       rv_bytes_equal_nocase(override->host, rv_str(host)));
 }
 
+static rv_error override_error(char *why, const char *text, const char *address)
+{
+    snprintf(why, RV_TARGET_WHY_MAX, "\"%.200s\": \"%.100s\" is no IP address", text, address);
+    return RV_EINVAL;
+}
+
 static rv_error add_override(struct rv_load_target *target, const char *text,
                              const struct override *override, char *why)
 {
@@ -181,8 +187,7 @@ static rv_error add_override(struct rv_load_target *target, const char *text,
                              ? RV_EADDR
                              : add_resolved(target, address, override->port, AI_NUMERICHOST, &said);
         if (error == RV_EADDR)
-            snprintf(why, RV_TARGET_WHY_MAX, "\"%.200s\": \"%.100s\" is no IP address", text,
-                     address);
+            return override_error(why, text, address);
         if (error != 0)
             return error;
     }
@@ -200,7 +205,7 @@ static rv_error try_overrides(struct rv_load_target *target, const char *host, u
             snprintf(why, RV_TARGET_WHY_MAX,
                      "\"%.200s\" is not host:port:address, such as example.org:80:127.0.0.1",
                      overrides[i]);
-            return RV_EADDR;
+            return RV_EINVAL;
         }
         if (*applied || !override_is_for(&override, host, port))
             continue;
@@ -212,7 +217,7 @@ static rv_error try_overrides(struct rv_load_target *target, const char *host, u
     if (count > 0 && !*applied) {
         snprintf(why, RV_TARGET_WHY_MAX, "\"%.200s\" is for another host or port than %.200s:%u",
                  overrides[0], host, (unsigned)port);
-        return RV_EADDR;
+        return RV_EINVAL;
     }
     return 0;
 }

@@ -67,7 +67,8 @@ rv_error rv_target_set_url(struct rv_load_target *target, const char *text,
 /* Fills `addresses` from the unix path, the proxy, one of the overrides ("host:port:address[,address]",
    as curl's --resolve; "*" for any host) or the system's resolver. Those of another family than the
    source's are left out. RV_EADDR with `why`: it says what could not be resolved and what the resolver
-   said, or that an override is no such thing, or that none is for this host and port. RV_ENOMEM. */
+   said. RV_EINVAL with `why`: an override is no such thing, or none is for this host and port; the unix
+   path fits no address. RV_ENOMEM. */
 rv_error rv_target_resolve(struct rv_load_target *target, const char *const *overrides,
                            size_t override_count, char *why);
 

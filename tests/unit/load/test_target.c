@@ -143,12 +143,12 @@ static void a_unix_path_that_no_address_holds_is_refused(void **state)
     path[108] = '\0';
     struct rv_load_target target = target_of("h");
     target.unix_path = strdup(path);
-    assert_int_equal(rv_target_resolve(&target, NULL, 0, why), RV_EADDR);
+    assert_int_equal(rv_target_resolve(&target, NULL, 0, why), RV_EINVAL);
     assert_non_null(strstr(why, "1 to 107 octets, not 108"));
     target.unix_path[107] = '\0';
     assert_int_equal(rv_target_resolve(&target, NULL, 0, why), 0);
     target.unix_path[0] = '\0';
-    assert_int_equal(rv_target_resolve(&target, NULL, 0, why), RV_EADDR);
+    assert_int_equal(rv_target_resolve(&target, NULL, 0, why), RV_EINVAL);
     rv_target_free(&target);
 }
 
@@ -207,7 +207,7 @@ static void an_override_that_is_none_is_refused(void **state)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct rv_load_target target = target_of("http://a.invalid/");
-        if (rv_target_resolve(&target, &cases[i].override, 1, why) != RV_EADDR)
+        if (rv_target_resolve(&target, &cases[i].override, 1, why) != RV_EINVAL)
             fail_msg("\"%s\" was taken", cases[i].override);
         if (strstr(why, cases[i].says) == NULL)
             fail_msg("\"%s\": %s", cases[i].override, why);

@@ -1,0 +1,186 @@
+/*
+ * The requests of a bench (bench_plan.h): one for each URL, all with the same fields and body.
+ */
+#include "cli/bench_plan.h"
+
+#include "base/buffer.h"
+#include "cli/cli.h"
+#include "cli/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USER_AGENT "rivulet/" RV_VERSION_TEXT
+
+/* What all requests have in common. */
+struct common {
+    struct rv_request_field *fields; /* with their texts: owned */
+    size_t field_count;
+    struct rv_buffer body;
+    bool has_body;
+    const char *method;
+    const char *proxy_credentials;
+};
+
+static int no_memory(char *why)
+{
+    snprintf(why, RV_BENCH_WHY_MAX, "out of memory");
+    return RV_EXIT_NO_START;
+}
+
+static int file_error(rv_error error, char *why)
+{
+    return error == 0 ? 0 : error == RV_ENOMEM ? no_memory(why) : RV_EXIT_NO_START;
+}
+
+/* ---- fields ------------------------------------------------------------------------------------------------- */
+
+/* "Name: value"; "Name;" for an empty value, "Name:" to leave ours out, as curl has it. */
+static int make_field(const char *text, struct rv_request_field *field, char *why)
+{
+    size_t length = strlen(text);
+    const char *colon = strchr(text, ':');
+    bool is_empty = colon == NULL && length > 1 && text[length - 1] == ';';
+    if ((colon == NULL && !is_empty) || colon == text) {
+        snprintf(why, RV_BENCH_WHY_MAX, "-H takes \"Name: value\", not \"%.200s\"", text);
+        return RV_EXIT_USAGE;
+    }
+    rv_bytes value = is_empty ? rv_str("") : rv_bytes_trim(rv_str(colon + 1));
+    field->name = strndup(text, is_empty ? length - 1 : (size_t)(colon - text));
+    field->value = is_empty || value.len > 0 ? strndup(value.ptr, value.len) : NULL;
+    bool complete = field->name != NULL && (field->value != NULL || (!is_empty && value.len == 0));
+    return complete ? 0 : no_memory(why);
+}
+
+static int make_fields(const struct rv_bench_options *options, struct common *common, char *why)
+{
+    common->fields = calloc(options->fields.count + 1, sizeof *common->fields);
+    if (common->fields == NULL)
+        return no_memory(why);
+    int code = 0;
+    for (size_t i = 0; i < options->fields.count && code == 0; i++) {
+        common->field_count++;
+        code = make_field(options->fields.items[i], &common->fields[i], why);
+    }
+    return code;
+}
+
+/* ---- bodies ------------------------------------------------------------------------------------------------- */
+
+/* A text itself, or the octets of the file that "@" names. */
+static int append_data(const char *data, struct rv_buffer *body, char *why)
+{
+    if (data[0] == '@')
+        return file_error(rv_file_read(data + 1, body, why), why);
+    return rv_buffer_append(body, rv_str(data)) == 0 ? 0 : no_memory(why);
+}
+
+static int make_body(const struct rv_bench_options *options, struct common *common, char *why)
+{
+    const struct rv_texts *data = options->json.count > 0 ? &options->json : &options->data;
+    for (size_t i = 0; i < data->count; i++) {
+        if (i > 0 && data == &options->data && rv_buffer_append(&common->body, RV_LIT("&")) != 0)
+            return no_memory(why);
+        int code = append_data(data->items[i], &common->body, why);
+        if (code != 0)
+            return code;
+    }
+    common->has_body = data->count > 0;
+    common->method = options->method != NULL ? options->method
+                     : options->head         ? "HEAD"
+                     : common->has_body      ? "POST"
+                                             : "GET";
+    /* A request of a method that has a body says so when it is empty, too (RFC 9110 section 8.6). */
+    if (strcmp(common->method, "POST") == 0 || strcmp(common->method, "PUT") == 0 ||
+        strcmp(common->method, "PATCH") == 0)
+        common->has_body = true;
+    return 0;
+}
+
+static void common_free(struct common *common)
+{
+    for (size_t i = 0; i < common->field_count; i++) {
+        free((char *)common->fields[i].name);
+        free((char *)common->fields[i].value);
+    }
+    free(common->fields);
+    rv_buffer_free(&common->body);
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------ */
+
+/* The absolute form, "http://host:81/path?query", that a proxy is asked with; NULL: no memory. */
+static char *absolute_form(const char *authority, rv_bytes target)
+{
+    char *text;
+    const char *slash = target.ptr[0] == '?' ? "/" : "";
+    int length = asprintf(&text, "http://%s%s%.*s", authority, slash, (int)target.len, target.ptr);
+    return length < 0 ? NULL : text;
+}
+
+static int build_for(const struct rv_bench_options *options, const struct common *common,
+                     const struct rv_load_target *to, rv_bytes target, const char *credentials,
+                     struct rv_load_request *request, char *why)
+{
+    bool is_json = options->json.count > 0;
+    const struct rv_request_parts parts = {
+        .method = common->method,
+        .target = target,
+        .authority = to->authority,
+        .user_agent = USER_AGENT,
+        .accept = is_json ? "application/json" : "*/*",
+        .http_1_0 = options->http_1_0,
+        .says_keep_alive = options->http_1_0 && !options->no_keepalive,
+        .says_close = !options->http_1_0 && options->no_keepalive,
+        .fields = common->fields,
+        .field_count = common->field_count,
+        .credentials = options->credentials != NULL ? options->credentials : credentials,
+        .proxy_credentials = common->proxy_credentials,
+        .has_body = common->has_body,
+        .body = rv_slice(common->body.ptr, common->body.len),
+        .content_type = is_json                   ? "application/json"
+                        : options->data.count > 0 ? "application/x-www-form-urlencoded"
+                                                  : NULL,
+    };
+    rv_error error = rv_request_build(&parts, request, why);
+    return error == 0 ? 0 : error == RV_ENOMEM ? no_memory(why) : RV_EXIT_USAGE;
+}
+
+static int make_request(const struct rv_bench_options *options, const struct common *common,
+                        const struct rv_load_target *to, const struct rv_url *url,
+                        struct rv_load_request *request, char *why)
+{
+    char *credentials;
+    int code = rv_bench_url_credentials(url, &credentials, why);
+    if (code != 0)
+        return code;
+    char *absolute = to->proxy == NULL ? NULL : absolute_form(to->authority, url->target);
+    if (to->proxy != NULL && absolute == NULL)
+        code = no_memory(why);
+    else
+        code = build_for(options, common, to, absolute == NULL ? url->target : rv_str(absolute),
+                         credentials, request, why);
+    free(absolute);
+    free(credentials);
+    return code;
+}
+
+int rv_bench_requests_make(const struct rv_bench_options *options, const struct rv_bench_urls *urls,
+                           const char *proxy_credentials, struct rv_load_plan *plan, char *why)
+{
+    struct common common = {.proxy_credentials = proxy_credentials};
+    plan->requests = calloc(urls->texts.count, sizeof *plan->requests);
+    if (plan->requests == NULL)
+        return no_memory(why);
+    int code = make_fields(options, &common, why);
+    if (code == 0)
+        code = make_body(options, &common, why);
+    for (size_t i = 0; i < urls->texts.count && code == 0; i++) {
+        code =
+            make_request(options, &common, &plan->target, &urls->urls[i], &plan->requests[i], why);
+        plan->request_count += code == 0;
+    }
+    common_free(&common);
+    return code;
+}
