@@ -39,7 +39,7 @@ int rv_connect_socket(const struct rv_connect_to *to, int *descriptor)
         return errno;
     if (set_up(made, to) &&
         (to->source == NULL || leave_from(made, to->source, to->source_length)) &&
-        (connect(made, to->peer, to->peer_length) == 0 || errno == EINPROGRESS || errno == EINTR)) {
+        (connect(made, to->peer, to->peer_length) == 0 || errno == EINPROGRESS)) {
         *descriptor = made;
         return 0;
     }
