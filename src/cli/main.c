@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
     {"serve", rv_cli_serve, "serve the demo application"},
     {"bench", rv_cli_bench, "put load on a server and say how it went, and why"},
+    {"ab", rv_cli_ab, "load a server with ApacheBench's options, and report in its form"},
 };
 
 static void print_help(void)
@@ -30,8 +31,17 @@ static void print_help(void)
          "exit status: 0 ok, 1 usage, 2 could not start");
 }
 
+/* The command is ApacheBench for whoever calls it by that name. */
+static bool is_called_ab(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    return strcmp(slash == NULL ? program : slash + 1, "ab") == 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 0 && is_called_ab(argv[0]))
+        return rv_cli_ab(argc, argv);
     if (argc < 2)
         return rv_cli_usage_error("rivulet", "a command is needed");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
