@@ -16,7 +16,10 @@
 /* Requests above this are sent from where they lie. */
 #define COPY_BYTES_MAX 8192
 
+/* After failures to connect: 1, 2, 4 ... 64 ms, and then this. */
+#define PAUSE_DOUBLINGS 7
 #define PAUSE_MS_MAX 100
+
 #define HEAD_BYTES_MAX (64 * 1024)
 
 static const struct rv_stream_events client_events;
@@ -78,6 +81,8 @@ static struct rv_exchange pop(struct rv_client *client)
     struct rv_exchange exchange = *exchange_at(client, 0);
     client->first = client->first + 1 == client->thread->pipeline ? 0 : client->first + 1;
     client->count--;
+    if (client->unsent > client->count) /* it was never sent */
+        client->unsent = client->count;
     client->thread->exchanges--;
     client->phase = RV_ANSWER_NONE;
     return exchange;
@@ -226,27 +231,31 @@ static enum rv_load_failure connect_failure(int error_number)
     }
 }
 
-/* No address has taken the connection: one request has failed by it, and the client holds its breath. */
+/* No address has taken the connection: one request has failed by it. */
 static void could_not_open(struct rv_client *client, int error_number)
 {
     struct rv_load_thread *thread = client->thread;
     struct rv_recorder *recorder = &thread->recorder;
     enum rv_load_failure failure = connect_failure(error_number);
-    uint64_t now_us = rv_load_now_us(thread);
     struct rv_exchange exchange = pop(client);
-    rv_recorder_failed(recorder, &exchange, failure, error_number, now_us);
+    rv_recorder_failed(recorder, &exchange, failure, error_number, rv_load_now_us(thread));
     if (!client->refused &&
         (failure == RV_FAILURE_CONNECT_REFUSED || failure == RV_FAILURE_CONNECT_UNREACHABLE)) {
         client->refused = true;
         atomic_fetch_add_explicit(&recorder->view.clients_refused, 1, memory_order_relaxed);
     }
-    uint32_t doublings = client->failures < 7 ? client->failures : 7;
-    uint64_t pause_ms = 1u << doublings;
     client->failures++;
     client->attempts = 0;
+}
+
+/* A client that could not connect holds its breath, the longer the more often that happened. */
+static void begin_pause(struct rv_client *client)
+{
+    struct rv_load_thread *thread = client->thread;
+    uint64_t pause_ms =
+        client->failures <= PAUSE_DOUBLINGS ? 1u << (client->failures - 1) : PAUSE_MS_MAX;
     client->state = RV_CLIENT_WAITING;
-    rv_timer_set(&thread->loop.wheel, &client->pause,
-                 thread->loop.now_ms + (pause_ms < PAUSE_MS_MAX ? pause_ms : PAUSE_MS_MAX));
+    rv_timer_set(&thread->loop.wheel, &client->pause, thread->loop.now_ms + pause_ms);
 }
 
 /* Tries the address at hand; the errno of what failed at once. */
@@ -286,6 +295,7 @@ static void try_addresses(struct rv_client *client)
         client->state = RV_CLIENT_CLOSED;
         if (client->attempts >= target->address_count) {
             could_not_open(client, error_number);
+            begin_pause(client);
             return;
         }
         client->address = (client->address + 1) % target->address_count;
@@ -325,28 +335,24 @@ static void on_connected(struct rv_stream *stream)
 static void attempt_failed(struct rv_client *client, int error_number)
 {
     rv_client_close(client);
-    if (client->attempts >= client->thread->plan->target.address_count) {
+    if (client->attempts >= client->thread->plan->target.address_count)
         could_not_open(client, error_number);
-        client->state = RV_CLIENT_CLOSING;
-    } else {
+    else
         client->address = (client->address + 1) % client->thread->plan->target.address_count;
-    }
 }
 
 static void on_closed(struct rv_stream *stream)
 {
     struct rv_client *client = client_of(stream);
     struct rv_load_thread *thread = client->thread;
-    if (rv_timer_is_set(&client->pause)) {
-        client->state = RV_CLIENT_WAITING;
-        return;
-    }
     client->state = RV_CLIENT_CLOSED;
-    if (thread->stopping || client->count == 0)
+    if (thread->stopping)
         return;
     if (client->attempts > 0) /* in the middle of the addresses */
         try_addresses(client);
-    else
+    else if (client->failures > 0)
+        begin_pause(client);
+    else if (client->count > 0)
         rv_load_thread_want_open(thread, client, rv_load_now_us(thread));
 }
 

@@ -16,8 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How often the accept queue is looked at: often in the beginning, when connections are opened. */
-#define SAMPLE_MS 5
+/* How often the accept queue is looked at (a look costs some microseconds): often in the beginning, when
+   connections are opened. */
+#define SAMPLE_MS 1
 #define SAMPLE_LATER_MS 20
 #define SAMPLE_OFTEN_US 3000000
 
@@ -356,8 +357,14 @@ static enum rv_load_end end_of(const struct run *run)
     return failed ? RV_END_FAILURES : RV_END_DONE;
 }
 
-static void add_client_evidence(const struct run *run, struct rv_evidence *evidence)
+static void add_client_evidence(const struct run *run, const struct rv_probe *probe,
+                                struct rv_evidence *evidence)
 {
+    cpu_set_t cpus = run->plan->cpus;
+    if (CPU_COUNT(&cpus) == 0)
+        sched_getaffinity(0, sizeof cpus, &cpus);
+    evidence->cpus_client = (uint32_t)CPU_COUNT(&cpus);
+    evidence->cpus_shared = probe == NULL ? 0 : rv_probe_cpus_shared(probe, &cpus);
     evidence->thread_count = run->shared.threads;
     for (unsigned i = 0; i < run->shared.threads; i++) {
         const struct rv_load_thread *thread = &run->workers[i].thread;
@@ -387,7 +394,7 @@ static rv_error gather(struct run *run, struct rv_probe *probe, struct rv_load_r
         return error;
     if (probe != NULL)
         rv_probe_finish(probe, &result->evidence);
-    add_client_evidence(run, &result->evidence);
+    add_client_evidence(run, probe, &result->evidence);
     return describe(run, result);
 }
 

@@ -167,23 +167,33 @@ static void retire(struct rv_load_thread *thread, struct rv_client *client)
     rv_client_close(client);
 }
 
-static void start_closed(struct rv_load_thread *thread, struct rv_client *client, uint64_t now_us)
+/* Takes one of the client's requests, or retires the client. */
+static bool may_go_on(struct rv_load_thread *thread, struct rv_client *client)
 {
     if (client->quota_left == 0 || !lease(thread)) {
         retire(thread, client);
-        return;
+        return false;
     }
     client->quota_left--;
-    rv_client_start(client, now_us, now_us);
+    return true;
 }
 
+static void start_closed(struct rv_load_thread *thread, struct rv_client *client, uint64_t now_us)
+{
+    if (may_go_on(thread, client))
+        rv_client_start(client, now_us, now_us);
+}
+
+/* Only a client that has another request ahead thinks about it. */
 static void next_closed(struct rv_load_thread *thread, struct rv_client *client, uint64_t now_us)
 {
-    if (thread->plan->think_us > 0 && !thread->stopping) {
+    if (!may_go_on(thread, client))
+        return;
+    if (thread->plan->think_us == 0) {
+        rv_client_start(client, now_us, now_us);
+    } else {
         client->rest_us = now_us + thread->plan->think_us;
         queue_append(&thread->resting, client);
-    } else {
-        start_closed(thread, client, now_us);
     }
 }
 
@@ -202,7 +212,7 @@ static void begin_clients(struct rv_load_thread *thread, uint64_t now_us)
 static void wake_resting(struct rv_load_thread *thread, uint64_t now_us)
 {
     while (thread->resting.first != NULL && thread->resting.first->rest_us <= now_us)
-        start_closed(thread, queue_take(&thread->resting), now_us);
+        rv_client_start(queue_take(&thread->resting), now_us, now_us);
 }
 
 /* ---- the open model -------------------------------------------------------------------------------------- */
@@ -385,7 +395,7 @@ void rv_load_thread_finish(struct rv_load_thread *thread)
     struct rv_load_result *result = &thread->recorder.result;
     uint64_t now_us = rv_load_now_us(thread);
     bool cut_short = thread->stopping || now_us >= thread->deadline_us;
-    thread->end_us = cut_short ? earlier(now_us, thread->deadline_us) : thread->recorder.last_us;
+    thread->end_us = cut_short ? now_us : thread->recorder.last_us;
     thread->stopping = true;
     thread->loop.alarm_ns = UINT64_MAX;
     if (thread->plan->model == RV_LOAD_OPEN && !thread->out_of_requests) {
