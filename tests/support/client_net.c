@@ -15,28 +15,28 @@
 
 #include <cmocka.h>
 
-struct client_net client;
+struct client_net client_net;
 
 int client_net_set_up(void **state)
 {
     (void)state;
-    memset(&client, 0, sizeof client);
-    client.peer = client.listening = -1;
-    assert_int_equal(rv_loop_open(&client.loop, &rv_backend_epoll, NULL), 0);
-    client.loop.output_low_bytes = 100;
+    memset(&client_net, 0, sizeof client_net);
+    client_net.peer = client_net.listening = -1;
+    assert_int_equal(rv_loop_open(&client_net.loop, &rv_backend_epoll, NULL), 0);
+    client_net.loop.output_low_bytes = 100;
     return 0;
 }
 
 int client_net_tear_down(void **state)
 {
     (void)state;
-    if (client.opened)
-        stream_owner_end(&client.owner);
-    if (client.peer >= 0)
-        close(client.peer);
+    if (client_net.opened)
+        stream_owner_end(&client_net.owner);
+    if (client_net.peer >= 0)
+        close(client_net.peer);
     client_stop_listening();
-    assert_int_equal(client.loop.segments.taken, 0);
-    rv_loop_close(&client.loop);
+    assert_int_equal(client_net.loop.segments.taken, 0);
+    rv_loop_close(&client_net.loop);
     return 0;
 }
 
@@ -44,28 +44,29 @@ void client_listen(const char *text)
 {
     static const struct rv_listen_options options = {.backlog = 16};
     char why[RV_WHY_MAX];
-    assert_int_equal(rv_address_parse(text, &client.address, why), 0);
-    assert_int_equal(rv_address_listen(&client.address, &options, &client.listening, why), 0);
-    fcntl(client.listening, F_SETFL, 0); /* accept waits */
+    assert_int_equal(rv_address_parse(text, &client_net.address, why), 0);
+    assert_int_equal(rv_address_listen(&client_net.address, &options, &client_net.listening, why),
+                     0);
+    fcntl(client_net.listening, F_SETFL, 0); /* accept waits */
 }
 
 void client_stop_listening(void)
 {
-    if (client.listening >= 0)
-        rv_address_close(&client.address, client.listening);
-    client.listening = -1;
+    if (client_net.listening >= 0)
+        rv_address_close(&client_net.address, client_net.listening);
+    client_net.listening = -1;
 }
 
 struct rv_connect_to client_there(void)
 {
-    return (struct rv_connect_to){.peer = (struct sockaddr *)&client.address.sockaddr,
-                                  .peer_length = client.address.length};
+    return (struct rv_connect_to){.peer = (struct sockaddr *)&client_net.address.sockaddr,
+                                  .peer_length = client_net.address.length};
 }
 
 int client_begin(const struct rv_connect_to *to)
 {
-    int error_number = stream_owner_connect(&client.owner, &client.loop, to);
-    client.opened = error_number == 0;
+    int error_number = stream_owner_connect(&client_net.owner, &client_net.loop, to);
+    client_net.opened = error_number == 0;
     return error_number;
 }
 
@@ -73,8 +74,8 @@ void client_begin_and_accept(void)
 {
     struct rv_connect_to to = client_there();
     assert_int_equal(client_begin(&to), 0);
-    client.peer = accept4(client.listening, NULL, NULL, SOCK_CLOEXEC);
-    assert_true(client.peer >= 0);
+    client_net.peer = accept4(client_net.listening, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(client_net.peer >= 0);
 }
 
 void client_connect(const char *listen)
@@ -86,39 +87,39 @@ void client_connect(const char *listen)
 
 void client_peer_closes(void)
 {
-    close(client.peer);
-    client.peer = -1;
+    close(client_net.peer);
+    client_net.peer = -1;
 }
 
 void client_peer_resets(void)
 {
-    hang_up(client.peer);
-    client.peer = -1;
+    hang_up(client_net.peer);
+    client_net.peer = -1;
 }
 
 void client_settle(void)
 {
     for (int i = 0; i < 5; i++)
-        rv_loop_turn(&client.loop, 10);
+        rv_loop_turn(&client_net.loop, 10);
 }
 
 void client_expect_calls(const char *calls)
 {
-    for (int i = 0; i < 100 && strcmp(client.owner.calls, calls) != 0; i++)
-        rv_loop_turn(&client.loop, 10);
-    assert_string_equal(client.owner.calls, calls);
+    for (int i = 0; i < 100 && strcmp(client_net.owner.calls, calls) != 0; i++)
+        rv_loop_turn(&client_net.loop, 10);
+    assert_string_equal(client_net.owner.calls, calls);
 }
 
 void client_expect_data(const char *text)
 {
-    assert_int_equal(client.owner.data.len, strlen(text));
-    if (client.owner.data.len > 0)
-        assert_memory_equal(client.owner.data.ptr, text, strlen(text));
+    assert_int_equal(client_net.owner.data.len, strlen(text));
+    if (client_net.owner.data.len > 0)
+        assert_memory_equal(client_net.owner.data.ptr, text, strlen(text));
 }
 
 void client_expect_at_peer(const char *text)
 {
     char octets[64];
-    assert_int_equal(recv(client.peer, octets, sizeof octets, 0), (ssize_t)strlen(text));
+    assert_int_equal(recv(client_net.peer, octets, sizeof octets, 0), (ssize_t)strlen(text));
     assert_memory_equal(octets, text, strlen(text));
 }

@@ -18,7 +18,7 @@ struct client_net {
     bool opened; /* the owner's stream is to be ended */
 };
 
-extern struct client_net client;
+extern struct client_net client_net;
 
 /* Fixtures: a loop and nothing in it; and its end, where nothing may be left over. */
 int client_net_set_up(void **state);

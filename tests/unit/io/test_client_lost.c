@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-static struct stream_owner *const owner = &client.owner;
-static struct rv_stream *const stream = &client.owner.stream;
+static struct stream_owner *const owner = &client_net.owner;
+static struct rv_stream *const stream = &client_net.owner.stream;
 
 static void send_now(const char *text)
 {
@@ -58,7 +58,7 @@ static void a_server_that_ends_in_a_pause_is_not_lost(void **state)
     client_connect("127.0.0.1:0");
     rv_stream_pause(stream);
     rv_stream_finish(stream); /* with the server's FIN both directions are over: EPOLLHUP */
-    assert_true(send_text(client.peer, "farewell"));
+    assert_true(send_text(client_net.peer, "farewell"));
     client_peer_closes();
     client_settle();
     assert_string_equal(owner->calls, "O");
@@ -72,7 +72,7 @@ static void an_answer_before_a_failed_send_is_delivered(void **state)
     (void)state;
     client_connect("127.0.0.1:0");
     send_now("a request");
-    assert_true(send_text(client.peer, "413"));
+    assert_true(send_text(client_net.peer, "413"));
     client_peer_closes(); /* without having read the request: a reset */
     usleep(10000);
     send_now("its body");
@@ -89,7 +89,7 @@ static void an_answer_whose_reset_comes_in_the_same_event_is_delivered(void **st
     (void)state;
     client_connect("127.0.0.1:0");
     send_now("a request");
-    assert_true(send_text(client.peer, "413"));
+    assert_true(send_text(client_net.peer, "413"));
     client_peer_closes();
     client_expect_calls("ODLC");
     client_expect_data("413");
@@ -101,8 +101,8 @@ static void an_answer_that_ended_before_a_failed_send_has_an_end(void **state)
     (void)state;
     client_connect("127.0.0.1:0");
     send_now("a request");
-    assert_true(send_text(client.peer, "400 in full"));
-    shutdown(client.peer, SHUT_WR);
+    assert_true(send_text(client_net.peer, "400 in full"));
+    shutdown(client_net.peer, SHUT_WR);
     usleep(5000);
     client_peer_closes(); /* unread octets: a reset behind the FIN */
     usleep(5000);
@@ -119,7 +119,7 @@ static void who_is_paused_when_a_send_fails_gets_no_more_data(void **state)
     client_connect("127.0.0.1:0");
     send_now("a request");
     rv_stream_pause(stream);
-    assert_true(send_text(client.peer, "413"));
+    assert_true(send_text(client_net.peer, "413"));
     client_peer_closes();
     usleep(10000);
     send_now("its body");
@@ -139,7 +139,7 @@ static void who_closes_on_the_answer_hears_of_no_loss(void **state)
     owner->then = close_in_data;
     client_connect("127.0.0.1:0");
     send_now("a request");
-    assert_true(send_text(client.peer, "413"));
+    assert_true(send_text(client_net.peer, "413"));
     client_peer_closes();
     usleep(10000);
     send_now("its body");
@@ -151,7 +151,7 @@ static void on_a_unix_socket_the_answer_is_delivered_too(void **state)
     (void)state;
     connect_to_unix();
     send_now("a request");
-    assert_true(send_text(client.peer, "413"));
+    assert_true(send_text(client_net.peer, "413"));
     client_peer_closes();
     send_now("its body");
     assert_int_equal(stream->error_number, EPIPE);
@@ -165,9 +165,9 @@ static void a_long_answer_before_a_failed_send_is_delivered_whole(void **state)
     (void)state;
     connect_to_unix();
     int much = 1 << 20;
-    setsockopt(client.peer, SOL_SOCKET, SO_SNDBUF, &much, sizeof much);
+    setsockopt(client_net.peer, SOL_SOCKET, SO_SNDBUF, &much, sizeof much);
     char *answer = calloc(1, (size_t)much);
-    ssize_t sent = send(client.peer, answer, (size_t)much, MSG_DONTWAIT);
+    ssize_t sent = send(client_net.peer, answer, (size_t)much, MSG_DONTWAIT);
     free(answer);
     if (sent <= 4 * RV_RECEIVE_BYTES)
         skip(); /* a kernel that does not let sockets hold so much */
@@ -196,7 +196,7 @@ static void a_server_stream_tells_its_errno_too(void **state)
     int ends[2];
     struct stream_owner served = {.then = NULL};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    stream_owner_open(&served, &client.loop, ends[0], false);
+    stream_owner_open(&served, &client_net.loop, ends[0], false);
     close(ends[1]);
     assert_int_equal(rv_stream_write(&served.stream, RV_LIT("anybody there?")), 0);
     client_settle();

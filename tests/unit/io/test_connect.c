@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-static struct stream_owner *const owner = &client.owner;
-static struct rv_stream *const stream = &client.owner.stream;
+static struct stream_owner *const owner = &client_net.owner;
+static struct rv_stream *const stream = &client_net.owner.stream;
 
 /* ---- attempts that succeed ------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static void expect_a_talk_with(const char *listen)
     assert_int_equal(rv_stream_write(stream, RV_LIT("ping")), 0);
     rv_stream_flush(stream);
     client_expect_at_peer("ping");
-    assert_true(send_text(client.peer, "pong"));
+    assert_true(send_text(client_net.peer, "pong"));
     client_expect_calls("OD");
     client_expect_data("pong");
     client_peer_closes();
@@ -102,8 +102,9 @@ static void it_leaves_from_the_address_that_is_asked_for(void **state)
     assert_int_equal(client_begin(&to), 0);
     struct sockaddr_in seen;
     socklen_t length = sizeof seen;
-    client.peer = accept4(client.listening, (struct sockaddr *)&seen, &length, SOCK_CLOEXEC);
-    assert_true(client.peer >= 0);
+    client_net.peer =
+        accept4(client_net.listening, (struct sockaddr *)&seen, &length, SOCK_CLOEXEC);
+    assert_true(client_net.peer >= 0);
     assert_int_equal(seen.sin_addr.s_addr, source.sin_addr.s_addr);
     assert_int_not_equal(seen.sin_port, 0);
     assert_int_equal(option_of(IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT), 1);
@@ -126,7 +127,8 @@ static void it_leaves_from_an_ipv6_address_and_port(void **state)
     assert_int_equal(client_begin(&to), 0);
     struct sockaddr_in6 seen;
     length = sizeof seen;
-    client.peer = accept4(client.listening, (struct sockaddr *)&seen, &length, SOCK_CLOEXEC);
+    client_net.peer =
+        accept4(client_net.listening, (struct sockaddr *)&seen, &length, SOCK_CLOEXEC);
     assert_int_equal(seen.sin6_port, source.sin6_port);
     client_expect_calls("O");
 }
@@ -167,7 +169,7 @@ static void a_full_unix_queue_fails_at_once(void **state)
     struct rv_connect_to to = client_there();
     int error_number = 0;
     while (error_number == 0 && count < 64)
-        error_number = stream_owner_connect(&others[count++], &client.loop, &to);
+        error_number = stream_owner_connect(&others[count++], &client_net.loop, &to);
     assert_int_equal(error_number, EAGAIN);
     for (size_t i = 0; i + 1 < count; i++)
         stream_owner_end(&others[i]);
@@ -228,7 +230,7 @@ static void what_is_written_before_it_is_connected_leaves_then(void **state)
     rv_stream_finish(stream);
     client_expect_calls("O");
     client_expect_at_peer("early bird");
-    assert_int_equal(recv(client.peer, (char[1]){0}, 1, 0), 0); /* the FIN behind it */
+    assert_int_equal(recv(client_net.peer, (char[1]){0}, 1, 0), 0); /* the FIN behind it */
     assert_true(rv_stream_is_sent(stream));
 }
 
@@ -261,7 +263,7 @@ static void it_may_be_closed_in_on_connected(void **state)
     client_listen("127.0.0.1:0");
     owner->then = close_when_connected;
     client_begin_and_accept();
-    assert_true(send_text(client.peer, "too late"));
+    assert_true(send_text(client_net.peer, "too late"));
     client_expect_calls("OC");
 }
 
@@ -272,7 +274,7 @@ static void an_early_answer_comes_behind_on_connected(void **state)
     (void)state;
     client_listen("127.0.0.1:0");
     client_begin_and_accept();
-    assert_true(send_text(client.peer, "220 hello"));
+    assert_true(send_text(client_net.peer, "220 hello"));
     client_peer_closes();
     client_expect_calls("ODE"); /* data and FIN were in the first event */
     client_expect_data("220 hello");
@@ -283,7 +285,7 @@ static void receiving_now_is_not_possible_before_it_is_connected(void **state)
     (void)state;
     client_listen("127.0.0.1:0");
     client_begin_and_accept();
-    assert_true(send_text(client.peer, "220 hello"));
+    assert_true(send_text(client_net.peer, "220 hello"));
     usleep(10000);
     rv_stream_receive_now(stream);
     assert_string_equal(owner->calls, "");
@@ -295,7 +297,7 @@ static void a_reset_right_behind_the_answer_still_delivers_it(void **state)
     (void)state;
     client_listen("127.0.0.1:0");
     client_begin_and_accept();
-    assert_true(send_text(client.peer, "503"));
+    assert_true(send_text(client_net.peer, "503"));
     client_peer_resets();
     client_expect_calls("ODLC"); /* a reset is no end */
     client_expect_data("503");
@@ -308,7 +310,7 @@ static void a_pause_before_it_is_connected_holds_data_back(void **state)
     client_listen("127.0.0.1:0");
     client_begin_and_accept();
     rv_stream_pause(stream);
-    assert_true(send_text(client.peer, "220 hello"));
+    assert_true(send_text(client_net.peer, "220 hello"));
     client_peer_closes();
     client_settle();
     assert_string_equal(owner->calls, "O");

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-static struct stream_owner *const owner = &client.owner;
-static struct rv_stream *const stream = &client.owner.stream;
+static struct stream_owner *const owner = &client_net.owner;
+static struct rv_stream *const stream = &client_net.owner.stream;
 
 static int set_up_tcp(void **state)
 {
@@ -36,7 +36,7 @@ static int set_up_unix(void **state)
 
 static void peer_sends(const char *text)
 {
-    assert_true(send_text(client.peer, text));
+    assert_true(send_text(client_net.peer, text));
 }
 
 static void expect_left(uint64_t octets)
@@ -55,7 +55,7 @@ static void a_skip_ends_with_its_last_octet(void **state)
     peer_sends("hello");
     client_expect_calls("OS");
     expect_left(0);
-    assert_int_equal(client.loop.octets_received, 5);
+    assert_int_equal(client_net.loop.octets_received, 5);
     client_settle();
     assert_string_equal(owner->calls, "OS"); /* once */
     peer_sends("world");
@@ -70,7 +70,7 @@ static void what_follows_in_the_same_segment_is_delivered(void **state)
     peer_sends("hello, world");
     client_expect_calls("OSD");
     client_expect_data(", world");
-    assert_int_equal(client.loop.octets_received, 12);
+    assert_int_equal(client_net.loop.octets_received, 12);
 }
 
 static void a_skip_of_more_than_has_arrived_goes_on(void **state)
@@ -117,13 +117,13 @@ static void a_skip_without_end_drops_all(void **state)
     peer_sends("world");
     client_peer_closes();
     client_expect_calls("OE");
-    assert_int_equal(client.loop.octets_received, 10);
+    assert_int_equal(client_net.loop.octets_received, 10);
 }
 
 static void *send_all(void *argument)
 {
     rv_bytes *octets = argument;
-    return send_octets(client.peer, *octets) ? argument : NULL;
+    return send_octets(client_net.peer, *octets) ? argument : NULL;
 }
 
 /* 3 000 000 octets, of which all but the last nine are skipped; `between` is called between turns. */
@@ -139,7 +139,7 @@ static void skip_a_flood(void (*between)(void))
     rv_stream_skip(stream, SIZE - TAIL);
     assert_int_equal(pthread_create(&thread, NULL, send_all, &all), 0);
     for (int i = 0; i < 100000 && owner->data.len < TAIL; i++) {
-        rv_loop_turn(&client.loop, 10);
+        rv_loop_turn(&client_net.loop, 10);
         if (between != NULL)
             between();
     }
@@ -147,7 +147,7 @@ static void skip_a_flood(void (*between)(void))
     assert_non_null(sent);
     assert_string_equal(owner->calls, "OSD");
     client_expect_data("the tail.");
-    assert_int_equal(client.loop.octets_received, SIZE);
+    assert_int_equal(client_net.loop.octets_received, SIZE);
     free(octets);
 }
 
@@ -160,9 +160,9 @@ static void a_flood_is_skipped(void **state)
 static void pause_for_a_turn(void)
 {
     rv_stream_pause(stream);
-    uint64_t before = client.loop.octets_received;
-    rv_loop_turn(&client.loop, 1);
-    assert_int_equal(client.loop.octets_received, before);
+    uint64_t before = client_net.loop.octets_received;
+    rv_loop_turn(&client_net.loop, 1);
+    assert_int_equal(client_net.loop.octets_received, before);
     rv_stream_resume(stream);
 }
 
