@@ -462,10 +462,10 @@ static bool take_head(struct rv_client *client, rv_bytes *octets, uint64_t now_u
     struct rv_h1_response response;
     rv_bytes head = *octets;
     size_t before = client->partial.len;
-    if (client->phase == RV_ANSWER_NONE) {
+    if (client->phase == RV_ANSWER_NONE || client->behind_interim)
         client->first_us = now_us;
-        client->phase = RV_ANSWER_HEAD;
-    }
+    client->phase = RV_ANSWER_HEAD;
+    client->behind_interim = false;
     if (before > 0) {
         if (rv_buffer_append(&client->partial, *octets) != 0) {
             fail(client, RV_FAILURE_MEMORY, ENOMEM);
@@ -486,8 +486,7 @@ static bool take_head(struct rv_client *client, rv_bytes *octets, uint64_t now_u
     size_t used = response.length - before;
     *octets = (rv_bytes){octets->ptr + used, octets->len - used};
     client->partial.len = 0;
-    if (!head_arrived(client, &response))
-        client->phase = RV_ANSWER_HEAD;
+    client->behind_interim = !head_arrived(client, &response);
     return true;
 }
 

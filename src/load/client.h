@@ -42,12 +42,13 @@ struct rv_client {
     uint32_t first, count, unsent;
     uint32_t sent_here; /* requests on this connection */
     uint32_t next_request;
-    uint8_t state;   /* enum rv_client_state */
-    uint8_t phase;   /* enum rv_answer_phase, of the oldest exchange */
-    bool kept_alive; /* by the head of the current answer */
-    bool in_free;    /* in the thread's list */
-    bool refused;    /* at least once */
-    uint16_t status; /* of the current answer */
+    uint8_t state;       /* enum rv_client_state */
+    uint8_t phase;       /* enum rv_answer_phase, of the oldest exchange */
+    bool kept_alive;     /* by the head of the current answer */
+    bool behind_interim; /* nothing has come of the final answer yet */
+    bool in_free;        /* in the thread's list */
+    bool refused;        /* at least once */
+    uint16_t status;     /* of the current answer */
     uint64_t first_us;
     struct rv_h1_drain drain;
     uint64_t skipping;  /* octets of content that the stream was told to drop; 0: it was not */

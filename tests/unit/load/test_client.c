@@ -563,6 +563,20 @@ static void interim_answers_are_passed_over(void **state)
     assert_int_equal(result()->statuses[200], 2);
 }
 
+static void the_first_octet_is_that_of_the_final_answer(void **state)
+{
+    (void)state;
+    plan.requests_max = 1;
+    begin();
+    struct rv_sim_peer *peer = accept_one();
+    after_us(100);
+    say(peer, "HTTP/1.1 103 Early Hints\r\n\r\n");
+    after_us(5000);
+    answer(peer);
+    assert_int_equal(result()->wait.max, 5100);
+    assert_int_equal(result()->transfer.max, 0);
+}
+
 static void an_answer_without_content(void **state)
 {
     (void)state;
@@ -1205,6 +1219,7 @@ int main(void)
         TEST(content_until_the_close),
         TEST(an_answer_of_http_1_0_with_keep_alive),
         TEST(interim_answers_are_passed_over),
+        TEST(the_first_octet_is_that_of_the_final_answer),
         TEST(an_answer_without_content),
         TEST(not_modified_has_no_content_whatever_it_says),
         TEST(an_answer_to_head_has_no_content),
