@@ -11,6 +11,7 @@ enum rv_exit {
     RV_EXIT_OK = 0,
     RV_EXIT_USAGE = 1,
     RV_EXIT_NO_START = 2,
+    RV_EXIT_INVALID = 3,       /* it ran, but not all went well */
     RV_EXIT_LAW = 70,          /* a law of measurement was violated */
     RV_EXIT_INTERRUPTED = 130, /* and the report was printed */
 };
@@ -19,6 +20,7 @@ enum rv_exit {
 int rv_cli_serve(int argc, char **argv);
 int rv_cli_bench(int argc, char **argv);
 int rv_cli_ab(int argc, char **argv);
+int rv_cli_sweep(int argc, char **argv);
 
 /* One line on stderr, "rivulet serve: what is wrong (rivulet serve --help)"; returns RV_EXIT_USAGE. */
 int rv_cli_usage_error(const char *command, const char *format, ...)

@@ -173,6 +173,19 @@ static rv_error write_spread(const struct rv_sweep_points *points, FILE *file)
     return error;
 }
 
+/* ---- what failed --------------------------------------------------------------------------------------------------- */
+
+static void write_causes(const struct rv_sweep_points *points, FILE *file)
+{
+    for (size_t i = 0; i < points->sweep->count; i++) {
+        const struct rv_sweep_row *row = &points->sweep->rows[i];
+        if (row->kind == points->kind && row->backlog == points->backlog &&
+            row->figures.failed > 0 && row->causes[0] != '\0')
+            fprintf(file, "Failed, %" PRIu64 " %s: %s\n", rv_sweep_key(row),
+                    row->kind == RV_SWEEP_SIZE ? "bytes" : "threads", row->causes);
+    }
+}
+
 /* ---- a report and what belongs to it --------------------------------------------------------------------------- */
 
 static uint32_t most_repeats(const struct rv_sweep_points *points)
@@ -195,6 +208,7 @@ rv_error rv_sweep_write_report(const struct rv_sweep *sweep, enum rv_sweep_kind 
         return 0;
     write_title(sweep, first, file);
     rv_error error = write_table(&points, file);
+    write_causes(&points, file);
     uint32_t runs = most_repeats(&points);
     if (error != 0 || runs < 2)
         return error;

@@ -24,6 +24,8 @@ enum rv_sweep_kind {
 
 const char *rv_sweep_kind_name(enum rv_sweep_kind kind);
 
+#define RV_SWEEP_CAUSES_MAX 200
+
 /* One run. Times are of answered requests, from the moment their client was free, so with the opening of
    a connection if there had to be one. */
 struct rv_sweep_row {
@@ -37,7 +39,9 @@ struct rv_sweep_row {
     struct rv_cherrypy_row figures;
     double p50_ms, p99_ms, max_ms; /* NAN: not known */
     double overflows, drops; /* ListenOverflows and ListenDrops, the machine's; NAN: not known */
-    json_t *result;          /* owned, with all there is to know; NULL: it is not kept */
+    uint32_t server_threads; /* of its process; 0: not known */
+    char causes[RV_SWEEP_CAUSES_MAX]; /* of the failed ones: "3 connection refused, 7 status 404" */
+    json_t *result;                   /* owned, with all there is to know; NULL: it is not kept */
 };
 
 #define RV_SWEEP_BACKLOGS_MAX 8
@@ -52,6 +56,14 @@ struct rv_sweep {
     struct rv_sweep_row *rows; /* owned, in the order of their runs */
     size_t count;
 };
+
+/* Nothing is known of the run. */
+void rv_sweep_row_forget(struct rv_sweep_row *row);
+
+/* Figures, times, the kernel's counts and causes out of a result; also the octets of the body, unless they
+   are known. */
+void rv_sweep_row_take(struct rv_sweep_row *row, const struct rv_load_result *result);
+void rv_sweep_row_take_counters(struct rv_sweep_row *row, const struct rv_evidence *evidence);
 
 /* Takes over row->result, also when there is no memory for the row. */
 rv_error rv_sweep_add(struct rv_sweep *sweep, const struct rv_sweep_row *row);

@@ -46,39 +46,53 @@ rv_error rv_sweep_write_csv(const struct rv_sweep *sweep, FILE *file)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------- */
 
-static json_t *real_or_null(double value)
+/* An unknown number is null. */
+static bool set_number(json_t *object, const char *name, double value, bool is_count)
 {
-    return isfinite(value) ? json_real(value) : json_null();
+    json_t *number = json_null();
+    if (isfinite(value))
+        number = is_count ? json_integer((json_int_t)value) : json_real(value);
+    return json_object_set_new(object, name, number) == 0;
 }
 
-static json_t *count_or_null(double value)
+static bool set_count(json_t *object, const char *name, uint64_t count)
 {
-    return isfinite(value) ? json_integer((json_int_t)value) : json_null();
+    return set_number(object, name, (double)count, true);
 }
 
+static bool set_figures(json_t *object, const struct rv_sweep_row *row)
+{
+    return set_count(object, "completed", row->figures.completed) &&
+           set_count(object, "failed", row->figures.failed) &&
+           set_number(object, "requests_per_s", row->figures.requests_per_s, false) &&
+           set_number(object, "ms_per_request", row->figures.ms_per_request, false) &&
+           set_number(object, "kib_per_s", row->figures.kib_per_s, false) &&
+           set_number(object, "p50_ms", row->p50_ms, false) &&
+           set_number(object, "p99_ms", row->p99_ms, false) &&
+           set_number(object, "max_ms", row->max_ms, false) &&
+           set_number(object, "listen_overflows", row->overflows, true) &&
+           set_number(object, "listen_drops", row->drops, true);
+}
+
+/* NULL: no memory. */
 static json_t *row_to_json(const struct rv_sweep_row *row)
 {
-    return json_pack("{s:s, s:o, s:I, s:I, s:o, s:I, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, "
-                     "s:o, s:o, s:O*}",
-                     "report", rv_sweep_kind_name(row->kind),                                 /**/
-                     "backlog", row->backlog != 0 ? json_integer(row->backlog) : json_null(), /**/
-                     "repeat", (json_int_t)row->repeat + 1,                                   /**/
-                     "clients", (json_int_t)row->clients,                                     /**/
-                     "bytes",
-                     row->bytes != UINT64_MAX ? json_integer((json_int_t)row->bytes) : json_null(),
-                     "requests", (json_int_t)row->requests,                       /**/
-                     "capped", (int)row->capped,                                  /**/
-                     "completed", (json_int_t)row->figures.completed,             /**/
-                     "failed", (json_int_t)row->figures.failed,                   /**/
-                     "requests_per_s", real_or_null(row->figures.requests_per_s), /**/
-                     "ms_per_request", real_or_null(row->figures.ms_per_request), /**/
-                     "kib_per_s", real_or_null(row->figures.kib_per_s),           /**/
-                     "p50_ms", real_or_null(row->p50_ms),                         /**/
-                     "p99_ms", real_or_null(row->p99_ms),                         /**/
-                     "max_ms", real_or_null(row->max_ms),                         /**/
-                     "listen_overflows", count_or_null(row->overflows),           /**/
-                     "listen_drops", count_or_null(row->drops),                   /**/
-                     "result", row->result);
+    json_t *object = json_object();
+    bool done =
+        json_object_set_new(object, "report", json_string(rv_sweep_kind_name(row->kind))) == 0 &&
+        set_number(object, "backlog", row->backlog == 0 ? (double)NAN : row->backlog, true) &&
+        set_count(object, "repeat", row->repeat + 1u) &&
+        set_count(object, "clients", row->clients) &&
+        set_number(object, "bytes", row->bytes == UINT64_MAX ? NAN : (double)row->bytes, true) &&
+        set_count(object, "requests", row->requests) &&
+        json_object_set_new(object, "capped", json_boolean(row->capped)) == 0 &&
+        set_figures(object, row) &&
+        json_object_set_new(object, "causes", json_string(row->causes)) == 0 &&
+        (row->result == NULL || json_object_set(object, "result", row->result) == 0);
+    if (done)
+        return object;
+    json_decref(object);
+    return NULL;
 }
 
 json_t *rv_sweep_to_json(const struct rv_sweep *sweep)

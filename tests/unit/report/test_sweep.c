@@ -174,6 +174,50 @@ static void repeated_runs_are_medians_with_their_spread(void **state)
     rv_sweep_free(&sweep);
 }
 
+static void a_row_says_why_its_requests_failed(void **state)
+{
+    (void)state;
+    struct rv_sweep sweep = {.server = SERVER, .requests = 1000};
+    struct rv_sweep_row row = row_of(RV_SWEEP_DYNAMIC, 5, 10, UINT64_MAX, 800);
+    struct rv_load_result result;
+    assert_int_equal(rv_load_result_init(&result), 0);
+    result.elapsed_us = 1000000;
+    result.answered = 90;
+    result.statuses[200] = 80;
+    result.statuses[404] = 7;
+    result.statuses[503] = 3;
+    result.first_content = 14;
+    result.failed = result.failures[RV_FAILURE_CONNECT_REFUSED] = 10;
+    rv_hist_record_many(&result.total[2], 2000, 80);
+    rv_sweep_row_take(&row, &result);
+    assert_int_equal(row.bytes, 14);
+    assert_int_equal(row.figures.completed, 80);
+    assert_int_equal(row.figures.failed, 20);
+    assert_true(row.p50_ms == 2.0 && row.max_ms == 2.0);
+    assert_true(isnan(row.overflows)); /* nobody has looked */
+    assert_string_equal(row.causes, "10 connection refused, 7 status 404, 3 status 503");
+    add(&sweep, row);
+    char *text = report(&sweep, RV_SWEEP_DYNAMIC, 5);
+    assert_non_null(strstr(text, "\nFailed, 10 threads: 10 connection refused, 7 status 404, "
+                                 "3 status 503\n"));
+    free(text);
+    rv_load_result_free(&result);
+    rv_sweep_free(&sweep);
+}
+
+static void more_causes_than_there_is_room_for_are_cut(void **state)
+{
+    (void)state;
+    struct rv_sweep_row row = {0};
+    struct rv_load_result result;
+    assert_int_equal(rv_load_result_init(&result), 0);
+    for (int status = 400; status < 600; status++)
+        result.statuses[status] = 1;
+    rv_sweep_row_take(&row, &result);
+    assert_int_equal(strlen(row.causes), RV_SWEEP_CAUSES_MAX - 1);
+    rv_load_result_free(&result);
+}
+
 /* ---- side by side -------------------------------------------------------------------------------------------- */
 
 static void two_queues_stand_side_by_side_with_their_ratio(void **state)
@@ -305,6 +349,8 @@ int main(void)
         cmocka_unit_test(a_kind_or_a_queue_without_rows_is_no_report),
         cmocka_unit_test(a_capped_row_says_so),
         cmocka_unit_test(repeated_runs_are_medians_with_their_spread),
+        cmocka_unit_test(a_row_says_why_its_requests_failed),
+        cmocka_unit_test(more_causes_than_there_is_room_for_are_cut),
         cmocka_unit_test(two_queues_stand_side_by_side_with_their_ratio),
         cmocka_unit_test(failures_have_a_column_only_when_there_are_some),
         cmocka_unit_test(three_queues_are_compared_with_the_first),
