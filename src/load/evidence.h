@@ -50,6 +50,9 @@ struct rv_server_evidence {
     uint64_t cpu_us;  /* user and system time used during the run, of all processes */
     uint64_t user_us; /* of it, in user space (to a clock tick) */
     uint64_t system_us;
+    uint64_t thread_busiest_us; /* CPU time of the thread that used the most; 0: not known */
+    uint64_t cpu_wait_us; /* that its threads were ready to run and had no CPU, all together */
+    uint32_t cpus;        /* that its threads may run on */
     uint32_t threads;
     uint32_t descriptors;      /* open ones, the most seen, of the process that had the most */
     uint64_t descriptor_limit; /* the soft limit of that process; 0: not known */

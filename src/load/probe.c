@@ -358,6 +358,7 @@ void rv_probe_finish(struct rv_probe *probe, struct rv_evidence *evidence)
         look(probe);
     if (probe->server.found) {
         rv_processes_look_at_descriptors(&probe->processes);
+        rv_processes_look_at_threads(&probe->processes);
         find_processes(probe, true);
         probe->server.queue_drops = probe->is_unix ? -1 : (int64_t)drops_of(probe);
     }

@@ -149,6 +149,7 @@ static void add(struct rv_server_processes *processes, int pid, bool run_began)
         process.cpu_us_before = process.cpu_us;
         process.user_ticks_before = process.user_ticks;
         process.system_ticks_before = process.system_ticks;
+        rv_threads_watch(&process.threads_before, pid);
     }
     process.descriptors = count_descriptors(pid);
     process.descriptor_limit = read_descriptor_limit(pid);
@@ -194,6 +195,15 @@ void rv_processes_look_at_cpu(struct rv_server_processes *processes)
         look_at_cpu(&processes->list[i]);
 }
 
+void rv_processes_look_at_threads(struct rv_server_processes *processes)
+{
+    for (uint32_t i = 0; i < processes->count; i++) {
+        struct rv_server_process *process = &processes->list[i];
+        rv_threads_since(&process->threads_before, process->pid, &process->thread_busiest_us,
+                         &process->cpu_wait_us);
+    }
+}
+
 void rv_processes_look_at_descriptors(struct rv_server_processes *processes)
 {
     for (uint32_t i = 0; i < processes->count; i++) {
@@ -230,7 +240,7 @@ void rv_processes_tell(const struct rv_server_processes *processes,
     uint64_t user = 0, system = 0, tick_us = per_second <= 0 ? 0 : 1000000 / (uint64_t)per_second;
     server->processes = (int)processes->count;
     server->pid_known = processes->count > 0;
-    server->cpu_us = 0;
+    server->cpu_us = server->thread_busiest_us = server->cpu_wait_us = 0;
     server->threads = 0;
     for (uint32_t i = 0; i < processes->count; i++) {
         const struct rv_server_process *process = &processes->list[i];
@@ -238,6 +248,9 @@ void rv_processes_tell(const struct rv_server_processes *processes,
         user += process->user_ticks - process->user_ticks_before;
         system += process->system_ticks - process->system_ticks_before;
         server->threads += process->threads;
+        server->cpu_wait_us += process->cpu_wait_us;
+        if (process->thread_busiest_us > server->thread_busiest_us)
+            server->thread_busiest_us = process->thread_busiest_us;
         if (i == 0 || process->descriptors > server->descriptors) {
             server->descriptors = process->descriptors;
             server->descriptor_limit = process->descriptor_limit;
@@ -245,6 +258,12 @@ void rv_processes_tell(const struct rv_server_processes *processes,
     }
     server->user_us = user * tick_us;
     server->system_us = system * tick_us;
+
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    rv_processes_cpus(processes, &cpus);
+    if (CPU_COUNT(&cpus) > 0)
+        server->cpus = (uint32_t)CPU_COUNT(&cpus);
     if (processes->count > 0) {
         server->pid = processes->list[0].pid;
         memcpy(server->name, processes->list[0].name, sizeof server->name);
@@ -253,6 +272,8 @@ void rv_processes_tell(const struct rv_server_processes *processes,
 
 void rv_processes_free(struct rv_server_processes *processes)
 {
+    for (uint32_t i = 0; i < processes->count; i++)
+        rv_threads_free(&processes->list[i].threads_before);
     free(processes->list);
     memset(processes, 0, sizeof *processes);
 }

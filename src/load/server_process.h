@@ -6,6 +6,7 @@
 #define RV_LOAD_SERVER_PROCESS_H
 
 #include "load/evidence.h"
+#include "load/server_threads.h"
 
 #include <sched.h>
 #include <time.h>
@@ -18,6 +19,8 @@ struct rv_server_process {
     uint64_t cpu_us;   /* when it was last seen */
     uint64_t user_ticks_before, system_ticks_before; /* the same, in clock ticks */
     uint64_t user_ticks, system_ticks;
+    struct rv_server_threads threads_before; /* owned */
+    uint64_t thread_busiest_us, cpu_wait_us;
     uint32_t threads;
     uint32_t descriptors; /* the most seen */
     uint64_t descriptor_limit;
@@ -42,6 +45,9 @@ void rv_processes_find(struct rv_server_processes *processes, const uint32_t *in
 
 /* Notes what CPU time they have taken by now. One that has ended keeps what was last seen. */
 void rv_processes_look_at_cpu(struct rv_server_processes *processes);
+
+/* Notes what each of their threads has done since the process was first seen. Not cheap: at the end. */
+void rv_processes_look_at_threads(struct rv_server_processes *processes);
 
 /* Notes how many descriptors they have open. */
 void rv_processes_look_at_descriptors(struct rv_server_processes *processes);

@@ -470,6 +470,8 @@ static void the_cpu_time_of_a_server_is_what_it_used_during_the_run(void **state
     assert_memory_equal(server.name, "test_probe", 10);
     expect_near(server.cpu_us, used, used / 10);
     expect_near(server.user_us + server.system_us, used, used / 10 + 20000);
+    expect_near(server.thread_busiest_us, used, used / 10);
+    assert_true(server.cpus > 0);
     end_child(child);
 }
 
