@@ -14,7 +14,7 @@ import time
 import pytest
 
 from support.recording import Recorder, unused_port
-from support.server import REPORTS, program, sanitizer_environment
+from support.server import REPORTS, ROOT, program, sanitizer_environment
 
 TIMEOUT_S = 60
 
@@ -482,6 +482,15 @@ def test_help():
     run = bench("--help")
     assert run.out.startswith("usage: rivulet bench ")
     assert run.err == ""
+
+
+def test_the_man_page_has_every_option():
+    page = (ROOT / "docs" / "man" / "rivulet-bench.1").read_text(encoding="utf-8")
+    options = re.findall(r"(?:-(\w), )?--([\w.-]+)", bench("--help").out.split("\n\n", 2)[2])
+    assert len(options) > 30
+    for letter, name in options:
+        words = f"Fl {letter} , Fl Fl {name}" if letter else f"Fl Fl {name}"
+        assert f".It {words}" in page, name
 
 
 # ---- what is printed -----------------------------------------------------------------------------
