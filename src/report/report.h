@@ -14,7 +14,7 @@
 
 enum rv_report_format {
     RV_REPORT_TEXT,     /* for people: verdict, rate, causes, times, why (text.c) */
-    RV_REPORT_JSON,     /* all there is, to be read back (json.c); docs/result.schema.json */
+    RV_REPORT_JSON,     /* all there is, to be read back (json_*.c); docs/result.schema.json */
     RV_REPORT_CSV,      /* the series, a line for each period (csv.c) */
     RV_REPORT_AB,       /* ApacheBench's report (ab.c) */
     RV_REPORT_CHERRYPY, /* one row of CherryPy's table, with its header (table.c) */
@@ -36,7 +36,7 @@ rv_error rv_report_csv(const struct rv_load_result *result, FILE *file);
 
 rv_error rv_report_cherrypy(const struct rv_load_result *result, FILE *file);
 
-/* ---- json.c -------------------------------------------------------------------------------------------- */
+/* ---- json_write.c, json_read.c, json_file.c --------------------------------------------------------- */
 
 /* The version of the form that is written; older ones are read, too. */
 #define RV_RESULT_VERSION 1
@@ -48,7 +48,10 @@ json_t *rv_result_to_json(const struct rv_load_result *result);
    with a sentence in `why` (RV_REPORT_WHY_MAX octets) that names the member that is missing or wrong. */
 rv_error rv_result_from_json(const json_t *object, struct rv_load_result *result, char *why);
 
-/* The same from a file; "-" is stdin. */
+/* The JSON text of it, as a file has it. */
+rv_error rv_report_json(const struct rv_load_result *result, FILE *file);
+
+/* From and into a file; "-" is stdin and stdout. RV_EIO, too, and `why` says what the system said. */
 rv_error rv_result_load(const char *path, struct rv_load_result *result, char *why);
 rv_error rv_result_save(const char *path, const struct rv_load_result *result, char *why);
 

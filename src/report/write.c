@@ -3,16 +3,6 @@
  */
 #include "report/report.h"
 
-static rv_error write_json(const struct rv_load_result *result, FILE *file)
-{
-    json_t *object = rv_result_to_json(result);
-    if (object == NULL)
-        return RV_ENOMEM;
-    bool written = json_dumpf(object, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
-    json_decref(object);
-    return written ? 0 : RV_EIO;
-}
-
 rv_error rv_report_write(const struct rv_load_result *result, enum rv_report_format format,
                          FILE *file)
 {
@@ -20,7 +10,7 @@ rv_error rv_report_write(const struct rv_load_result *result, enum rv_report_for
     case RV_REPORT_TEXT:
         return rv_report_text(result, file);
     case RV_REPORT_JSON:
-        return write_json(result, file);
+        return rv_report_json(result, file);
     case RV_REPORT_CSV:
         return rv_report_csv(result, file);
     case RV_REPORT_AB:
