@@ -46,6 +46,7 @@ struct options {
     unsigned pipelined;       /* responses to one received block */
     unsigned response_bytes;  /* exact length of one response, head and body */
     bool close_after_request; /* accept, recv, send, close */
+    bool says_keep_alive;     /* in a field, for clients that ask with HTTP/1.0 */
 };
 
 struct floor {
@@ -64,7 +65,7 @@ static void usage(FILE *out)
 {
     fprintf(
         out,
-        "usage: floor [--port N] [--response-bytes N] [--pipelined N] [--close]\n"
+        "usage: floor [--port N] [--response-bytes N] [--pipelined N] [--close | --keep-alive]\n"
         "\n"
         "The least an HTTP server can do, on 127.0.0.1: a fixed answer to each received block.\n"
         "\n"
@@ -72,6 +73,8 @@ static void usage(FILE *out)
         "  --response-bytes N  length of one response, head and body (default %d)\n"
         "  --pipelined N       answer each received block N times (default 1)\n"
         "  --close             one request per connection\n"
+        "  --keep-alive        say so in a field: clients like ab, which ask with HTTP/1.0, need "
+        "it\n"
         "  --help              this text\n"
         "\n"
         "SIGTERM or SIGINT ends it.\n",
@@ -98,6 +101,7 @@ static struct options parse_options(int argc, char **argv)
         {"response-bytes", required_argument, NULL, 'r'},
         {"pipelined", required_argument, NULL, 'n'},
         {"close", no_argument, NULL, 'c'},
+        {"keep-alive", no_argument, NULL, 'k'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -118,6 +122,9 @@ static struct options parse_options(int argc, char **argv)
         case 'c':
             options.close_after_request = true;
             break;
+        case 'k':
+            options.says_keep_alive = true;
+            break;
         case 'h':
             usage(stdout);
             exit(0);
@@ -130,21 +137,27 @@ static struct options parse_options(int argc, char **argv)
         fprintf(stderr, "floor: unexpected argument '%s'\n", argv[optind]);
         exit(1);
     }
+    if (options.close_after_request && options.says_keep_alive) {
+        fprintf(stderr, "floor: --close and --keep-alive exclude one another\n");
+        exit(1);
+    }
     return options;
 }
 
 /* A valid 200 of exactly response_bytes, padded by one field, once per pipelined request. */
 static bool build_output(struct floor *server, const struct options *options)
 {
-    const char *connection = options->close_after_request ? "Connection: close\r\n" : "";
+    const char *connection = options->close_after_request ? "Connection: close\r\n"
+                             : options->says_keep_alive   ? "Connection: keep-alive\r\n"
+                                                          : "";
     const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n";
     const char end[] = "\r\n\r\nOk";
     const char pad_name[] = "X-Pad:";
     size_t fixed = strlen(head) + strlen(connection) + strlen(pad_name) + strlen(end);
     if (options->response_bytes < fixed) {
-        fprintf(
-            stderr, "floor: the shortest response%s is %zu bytes, --response-bytes %u is less\n",
-            options->close_after_request ? " with --close" : "", fixed, options->response_bytes);
+        fprintf(stderr,
+                "floor: the shortest response%s is %zu bytes, --response-bytes %u is less\n",
+                *connection != '\0' ? " with that option" : "", fixed, options->response_bytes);
         return false;
     }
     server->output_bytes = (size_t)options->response_bytes * options->pipelined;

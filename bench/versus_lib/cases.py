@@ -1,19 +1,15 @@
-"""The loads, and how the servers take turns under each.
+"""The loads as data, and what comes of them: one `CaseResult` of rows of runs for each case.
 
-A case starts every server once (for `idle`: afresh for every run), tries the variants of those that
-have several for a second each and keeps the cheapest, then lets all take turns, round after round,
-so that a disturbance of the machine meets all alike. The outcome is one `CaseResult`; judging and
-printing it is others' work.
+Either servers are compared, which take turns under the same client, or clients, which take turns at
+the same server. How they do so is in server_turns.py and client_turns.py; judging and printing what
+comes of it is others' work.
 """
 
 import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import measure
-from .machine import Unavailable, free_port
-
-PROBE_SECONDS = 1
+CLIENT_KINDS = ("client", "bulk", "storm")
 
 
 @dataclass(frozen=True)
@@ -24,11 +20,22 @@ class Case:
     connections: int
     pipelined: int = 1
     close: bool = False
+    content_bytes: int = 2  # of a response
+    requests: int = 0  # of a run; 0: it is timed
     server_cpus: str = "0"
     client_cpus: str = "1"
     client_threads: int = 1
     length_factor: int = 1  # runs are so many times --seconds
-    kind: str = "load"  # or idle: memory; or workers: rivulet alone, with one and with two
+    # Servers compared by CPU time: load (per request), big (per GB); workers: rivulet alone, with
+    # one and with two; idle: by memory. Clients compared by CPU time: client (per request), bulk
+    # (per GB); storm: by the times that requests took.
+    kind: str = "load"
+    servers: tuple = ()  # that take turns, empty: all; or the one that all clients ask
+    clients: tuple = ("wrk",)  # that take turns, empty: all; or the one that asks all servers
+
+    @property
+    def compares_clients(self):
+        return self.kind in CLIENT_KINDS
 
     @property
     def probed_as(self):
@@ -44,21 +51,49 @@ CASES = [
     Case("idle", "P3", "memory of 15 000 idle keep-alive connections", 15000, kind="idle"),
     Case("many", "P4", "GET /ok over 10 000 keep-alive connections", 10000,
          length_factor=2),  # opening them takes some per cent of a short run
+    Case("big", "P5", "bodies of 100 MB to 50 clients", 50, content_bytes=100_000_000, requests=100,
+         kind="big", servers=("rivulet", "nginx"), clients=("rivulet-bench",)),
+    Case("client", "P6", "clients with 64 connections, against the floor", 64,
+         kind="client", servers=("floor",), clients=()),
+    Case("client-many", "P6", "clients with 1 000 connections, against the floor", 1000,
+         kind="client", servers=("floor",), clients=()),
+    Case("client-100k", "P6", "clients with 64 connections, bodies of 100 KB from nginx", 64,
+         content_bytes=100_000, kind="bulk", servers=("nginx",), clients=()),
+    Case("client-1m", "P6", "clients with 64 connections, bodies of 1 MB from nginx", 64,
+         content_bytes=1_000_000, kind="bulk", servers=("nginx",), clients=()),
+    Case("storm", "P7", "19 900 connections opened at once, then 1 000 000 requests", 19900,
+         requests=1_000_000, server_cpus="0,1", client_cpus="0,1", client_threads=2,
+         kind="storm", servers=("rivulet",), clients=("rivulet-ab",)),
     Case("two-workers", "P8", "rivulet with one and two workers, 1 000 connections", 1000,
          server_cpus="0,1", client_cpus="0,1", client_threads=2, kind="workers"),
     Case("close", "P9", "a connection per request, 64 at a time", 64, close=True),
 ]
 
+# What a run of each kind tells, in the words of measure.Run and idle.IdleRun.
+OF_SERVERS = ("cpu_us_per_request", "requests_per_second", "server_cores", "rss_bytes")
+OF_CLIENTS = ("client_cores", "requests_per_second")
+FIGURES = {
+    "load": OF_SERVERS,
+    "workers": OF_SERVERS,
+    "idle": ("rss_bytes_per_connection", "anonymous_bytes_per_connection"),
+    "big": ("server_cpu_seconds_per_gigabyte", "client_cpu_seconds_per_gigabyte",
+            "gigabytes_per_second", "server_cores", "rss_bytes"),
+    "client": ("requests_per_client_cpu_second", "client_cpu_us_per_request", *OF_CLIENTS),
+    "bulk": ("gigabytes_per_client_cpu_second", "client_cpu_seconds_per_gigabyte",
+             "gigabytes_per_second", *OF_CLIENTS),
+    "storm": ("not_answered", "p50_ms", "p99_ms", "longest_ms", "p99_to_p50", *OF_CLIENTS),
+}
+
 
 @dataclass
 class Row:
-    """One server in one case."""
+    """One server, or one client, in one case."""
 
     name: str
     variant: str = ""
     command: list = field(default_factory=list)
     configuration: str = ""  # the text of the file that the command names
-    runs: list = field(default_factory=list)  # measure.Run or measure.IdleRun, one per round
+    runs: list = field(default_factory=list)  # measure.Run or idle.IdleRun, one per round
     tried: dict = field(default_factory=dict)  # variant -> CPU µs per request in the probe
     missing: str = ""  # why there is no run
 
@@ -92,163 +127,14 @@ class Row:
 class CaseResult:
     case: Case
     seconds: int
-    response_bytes: int = None  # of rivulet's own response, None if it did not run
+    requests: int  # of a run; 0: it was as long as `seconds`
+    response_bytes: int = None  # of one response, None if not known
+    asked: Row = None  # the one server of a case that compares clients
     rows: list = field(default_factory=list)
+    missing: str = ""  # why nothing was run at all
 
     def row(self, name):
         for row in self.rows:
             if row.name == name:
                 return row
         return None
-
-
-class Bench:
-    """Runs cases with the servers that are available; remembers which variants won."""
-
-    def __init__(self, servers, workspace, seconds, rounds, connections_max, say):
-        self.servers = servers
-        self.workspace = workspace
-        self.seconds = seconds
-        self.rounds = rounds
-        self.connections_max = connections_max
-        self.say = say
-        self.probed = {}  # (server name, probed_as) -> (variant, tried)
-
-    def server(self, name):
-        return next((server for server in self.servers if server.name == name), None)
-
-    def run(self, case, result):
-        """Fills in `result` as it goes, so that an interrupted case leaves what it has."""
-        self.say(f"{case.name}: {case.title}")
-        if case.kind == "idle":
-            self._run_idle(case, result)
-        else:
-            self._run_load(case, result)
-
-    # ---- starting --------------------------------------------------------------------------------
-
-    def start(self, server, variant, case, response_bytes):
-        port = free_port()
-        command = server.command(port, variant, case, response_bytes)
-        errors = self.workspace / f"{server.name.replace(' ', '-')}-{port}.err"
-        return measure.Running(command, case.server_cpus, port, case, errors)
-
-    def rivulet_response_bytes(self, case):
-        """How long rivulet's response is, for the floor to send as much; None if unknown."""
-        rivulet = self.server("rivulet")
-        if rivulet is None:
-            return None
-        try:
-            running = self.start(rivulet, "default", case, None)
-        except Unavailable:
-            return None  # its own row will say why
-        running.end()
-        return running.response_bytes
-
-    def choose_variant(self, server, case, response_bytes):
-        """The cheapest of a server's variants under this kind of load."""
-        variants = server.variants(case)
-        if len(variants) == 1:
-            return variants[0], {}
-        key = (server.name, case.probed_as)
-        if key in self.probed:
-            return self.probed[key]
-        probe = next((other for other in CASES
-                      if other.probed_as == case.probed_as and other.kind == "load"), case)
-        tried, complaint = {}, ""
-        for variant in variants:
-            try:
-                running = self.start(server, variant, probe, response_bytes)
-            except Unavailable as problem:
-                complaint = str(problem)
-                continue
-            run = measure.run_wrk(probe, running, PROBE_SECONDS)
-            running.end()
-            if not run.failed:
-                tried[variant] = run.cpu_us_per_request
-        if not tried:
-            raise Unavailable(complaint or "no variant of its configuration gave a result")
-        best = min(tried, key=tried.get)
-        listed = ", ".join(f"{name} {spent:.2f} µs" for name, spent in tried.items())
-        self.say(f"  {server.name}: {listed}; taken: {best}")
-        self.probed[key] = best, tried
-        return self.probed[key]
-
-    # ---- load ------------------------------------------------------------------------------------
-
-    def contestants(self, case):
-        if case.kind != "workers":
-            return self.servers
-        rivulet = self.server("rivulet")
-        return [rivulet.with_workers(1), rivulet.with_workers(2)] if rivulet else []
-
-    def _run_load(self, case, result):
-        running = {}
-        try:
-            result.response_bytes = self.rivulet_response_bytes(case)
-            for server in self.contestants(case):
-                row = Row(server.name)
-                result.rows.append(row)
-                try:
-                    server.prepare()
-                    row.variant, row.tried = self.choose_variant(server, case,
-                                                                 result.response_bytes)
-                    running[row.name] = self.start(server, row.variant, case,
-                                                   result.response_bytes)
-                    row.started(running[row.name])
-                except Unavailable as problem:
-                    row.missing = str(problem)
-                    self.say(f"  {row.name} is left out: {problem}")
-            for number in range(self.rounds):
-                self._run_round(case, result, running, number)
-        finally:
-            for server in running.values():
-                server.end()
-
-    def _run_round(self, case, result, running, number):
-        for row in result.rows:
-            if row.name not in running:
-                continue
-            run = measure.run_wrk(case, running[row.name], result.seconds)
-            row.runs.append(run)
-            outcome = run.failed or (f"{run.cpu_us_per_request:.3f} µs per request, "
-                                     f"{run.requests_per_second:,.0f} requests/s")
-            self.say(f"  round {number + 1}: {row.name}: {outcome}")
-
-    # ---- idle ------------------------------------------------------------------------------------
-
-    def _run_idle(self, case, result):
-        connections = case.connections
-        if connections > self.connections_max:
-            connections = self.connections_max
-            self.say(f"  only {connections} connections: that is what `ulimit -n` allows")
-        for server in self.servers:
-            row = Row(server.name)
-            result.rows.append(row)
-            try:
-                server.prepare()
-                row.variant, row.tried = self.choose_variant(server, case, None)
-            except Unavailable as problem:
-                row.missing = str(problem)
-                self.say(f"  {row.name} is left out: {problem}")
-        for number in range(self.rounds):
-            for row in result.rows:
-                if not row.missing:
-                    self._run_idle_once(case, row, connections, number)
-
-    def _run_idle_once(self, case, row, connections, number):
-        server = self.server(row.name)
-        try:
-            running = self.start(server, row.variant, case, None)
-        except Unavailable as problem:
-            row.missing = str(problem)
-            self.say(f"  {row.name} is left out: {problem}")
-            return
-        try:
-            row.started(running)
-            run = measure.run_idle(running, min(connections, server.connections_max))
-        finally:
-            running.end()
-        row.runs.append(run)
-        outcome = run.failed or f"{run.rss_bytes_per_connection:.0f} bytes per connection"
-        self.say(f"  round {number + 1}: {row.name}: {outcome}")

@@ -21,7 +21,7 @@ BACKLOG = 4096
 
 
 class Server:
-    """One row of the table. `workspace` is the run's own folder, with www/ok in it."""
+    """One row of a table of servers. `workspace` is the run's own folder, with www/ok in it."""
 
     name = ""
     packages = ()
@@ -41,6 +41,10 @@ class Server:
 
     def variants(self, case):
         return ["default"]
+
+    def path(self, case):
+        """What clients ask for to get `case.content_bytes`."""
+        return "/ok"
 
     def command(self, port, variant, case, response_bytes):
         raise NotImplementedError
@@ -81,6 +85,8 @@ class Floor(Server):
             command += ["--pipelined", str(case.pipelined)]
         if case.close:
             command += ["--close"]
+        if case.compares_clients:
+            command += ["--keep-alive"]
         return command
 
     def version(self):
@@ -104,6 +110,9 @@ class Rivulet(Server):
         if not self.program.exists():
             raise Unavailable(f"{os.path.relpath(self.program)} is not built")
 
+    def path(self, case):
+        return "/ok" if case.content_bytes == 2 else f"/sizer?size={case.content_bytes}"
+
     def command(self, port, variant, case, response_bytes):
         return [str(self.program), "serve", "--demo", "--listen", f"127.0.0.1:{port}",
                 "--workers", str(self.workers)]
@@ -117,9 +126,22 @@ class Nginx(Server):
     packages = (("nginx", "nginx"),)
 
     def variants(self, case):
+        if case.content_bytes > 2:
+            return ["sendfile"]
         return ["return", "return deferred"] if case.close else ["return", "file"]
 
+    def path(self, case):
+        return "/ok" if case.content_bytes == 2 else f"/{case.content_bytes}"
+
+    def make_file(self, length):
+        """Real octets: a hole in a file would be one page of memory, sent again and again."""
+        path = self.workspace / "www" / str(length)
+        if not path.exists():
+            path.write_bytes(b"X" * length)
+
     def command(self, port, variant, case, response_bytes):
+        if case.content_bytes > 2:
+            self.make_file(case.content_bytes)
         answer = 'return 200 "Ok";'
         if "file" in variant:
             answer = (f"root {self.workspace}/www; sendfile off; "
@@ -153,6 +175,7 @@ http {{
     server {{
         listen 127.0.0.1:{port} backlog={BACKLOG}{deferred};
         location = /ok {{ {answer} }}
+        location / {{ root {self.workspace}/www; sendfile on; tcp_nopush on; }}
     }}
 }}
 """)

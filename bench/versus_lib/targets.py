@@ -14,11 +14,17 @@ MANY_RATIO_MAX = 1.10
 WORKERS_RATIO_MAX = 1.10
 WORKERS_SHARE_MAX = 1.10  # the busier worker's load, as a multiple of an even share
 CLOSE_RATIO_MAX = 0.95
+BIG_RATIO_MAX = 1.00
+CLIENT_RATIO_MIN = 1.3
+BULK_RATIO_MIN = {"client-100k": 2.5, "client-1m": 4.0}
+STORM_P99_TO_P50_MAX = 2.0
+STORM_LONGEST_MS_MAX = 1000
 
 
 @dataclass
 class Verdict:
     target: str
+    case: str
     outcome: str
     because: str
 
@@ -29,17 +35,18 @@ class NotJudged(Exception):
 
 def judge(result):
     """The verdict on one case."""
-    target = result.case.target
-    rule = RULES[result.case.name]
+    case = result.case
+    if result.missing:
+        return Verdict(case.target, case.name, "not judged", result.missing)
     try:
-        parts = rule(result)
+        parts = RULES[case.name](result)
     except NotJudged as why:
-        return Verdict(target, "not judged", str(why))
+        return Verdict(case.target, case.name, "not judged", str(why))
     met = all(ok for ok, _ in parts)
     because = "; ".join(text for _, text in parts)
     if any(row.marked for row in result.rows):
         because += " (with errors in this run, see above)"
-    return Verdict(target, "met" if met else "missed", because)
+    return Verdict(case.target, case.name, "met" if met else "missed", because)
 
 
 def row_with_result(result, name):
@@ -49,9 +56,9 @@ def row_with_result(result, name):
     return row
 
 
-def at_most_times(result, name, ratio_max):
+def at_most_times(result, name, ratio_max, quantity="cpu_us_per_request"):
     rivulet, other = row_with_result(result, "rivulet"), row_with_result(result, name)
-    ratio = rivulet.ratio_to(other)
+    ratio = rivulet.ratio_to(other, quantity)
     if ratio is None:
         raise NotJudged(f"rivulet and {name} have no round in common")
     how = f" (`{other.variant}`)" if other.tried else ""
@@ -114,6 +121,48 @@ def judge_close(result):
     return [at_most_times(result, "nginx", CLOSE_RATIO_MAX)]
 
 
+def judge_big(result):
+    rivulet = row_with_result(result, "rivulet")
+    short = sum(run.not_answered for run in rivulet.good_runs)
+    asked = sum(run.asked for run in rivulet.good_runs)
+    return [(short == 0 and len(rivulet.good_runs) == len(rivulet.runs),
+             f"{asked - short} of {asked} complete"),
+            at_most_times(result, "nginx", BIG_RATIO_MAX, "server_cpu_seconds_per_gigabyte")]
+
+
+# ---- clients -------------------------------------------------------------------------------------
+
+
+def at_least_times(result, name, ratio_min, quantity, what):
+    mine, other = row_with_result(result, "rivulet-bench"), row_with_result(result, name)
+    ratio = mine.ratio_to(other, quantity)
+    if ratio is None:
+        raise NotJudged(f"rivulet-bench and {name} have no round in common")
+    return (ratio >= ratio_min,
+            f"{ratio:.3f} × {name}'s {what} per client-CPU-second, to be at least {ratio_min:.1f}")
+
+
+def judge_client(result):
+    return [at_least_times(result, name, CLIENT_RATIO_MIN, "requests_per_client_cpu_second",
+                           "requests") for name in ("wrk", "ab")]
+
+
+def judge_bulk(result):
+    return [at_least_times(result, "wrk", BULK_RATIO_MIN[result.case.name],
+                           "gigabytes_per_client_cpu_second", "bytes")]
+
+
+def judge_storm(result):
+    row = row_with_result(result, "rivulet-ab")
+    lost = sum(run.not_answered for run in row.good_runs)
+    ratio, longest = row.median("p99_to_p50"), row.median("longest_ms")
+    return [(lost == 0 and len(row.good_runs) == len(row.runs), f"{lost} failed, to be 0"),
+            (ratio <= STORM_P99_TO_P50_MAX,
+             f"p99 is {ratio:.2f} × p50, to be at most {STORM_P99_TO_P50_MAX:.1f}"),
+            (longest < STORM_LONGEST_MS_MAX,
+             f"the longest request took {longest:.0f} ms, to be below {STORM_LONGEST_MS_MAX}")]
+
+
 RULES = {
     "keepalive": judge_keepalive,
     "pipelined": judge_pipelined,
@@ -121,4 +170,10 @@ RULES = {
     "many": judge_many,
     "two-workers": judge_two_workers,
     "close": judge_close,
+    "big": judge_big,
+    "client": judge_client,
+    "client-many": judge_client,
+    "client-100k": judge_bulk,
+    "client-1m": judge_bulk,
+    "storm": judge_storm,
 }
