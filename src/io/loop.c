@@ -70,6 +70,7 @@ static void sound_alarm(struct rv_loop *loop)
 
 void rv_loop_turn(struct rv_loop *loop, uint64_t wait_ms)
 {
+    rv_loop_flush(loop); /* what was written since the last turn must not wait for this one's end */
     if (loop->again != NULL || loop->dead != NULL) {
         wait_ms = 0;
     } else {

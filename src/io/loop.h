@@ -3,8 +3,8 @@
  * all its streams share. It owns those, never the streams. Everything here belongs to the loop's
  * thread; only rv_loop_post may be called from elsewhere.
  *
- * One turn: wait for completions and dispatch them, sound the alarm, fire timers, run the inbox, give the streams that
- * asked for it another go, bury the streams that were closed. Whatever a stream has written meanwhile
+ * One turn: wait for completions and dispatch them, sound the alarm, fire timers, run the inbox, give
+ * the streams that asked for it another go, bury the streams that were closed. Whatever a stream has written meanwhile
  * sits in the output page until its dispatch ends (or another stream needs the page) and leaves with
  * one system call.
  */
@@ -56,7 +56,7 @@ rv_error rv_loop_open(struct rv_loop *loop, const struct rv_backend *backend, vo
 /* Every stream must have been buried before: run turns until they are. */
 void rv_loop_close(struct rv_loop *loop);
 
-/* One turn; waits no longer than `wait_ms` when there is nothing to do. */
+/* One turn: sends what was written since the last one; waits no longer than `wait_ms` when there is nothing to do. */
 void rv_loop_turn(struct rv_loop *loop, uint64_t wait_ms);
 
 /* Any thread: runs the message on the loop's thread, with `owner` as its second argument. */

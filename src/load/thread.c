@@ -383,7 +383,6 @@ bool rv_load_thread_turn(struct rv_load_thread *thread)
     account(thread, now_us);
     if (is_over(thread, now_us))
         return false;
-    rv_loop_flush(&thread->loop); /* what was begun above is sent before the wait, not after it */
     uint64_t next = next_us(thread);
     thread->loop.alarm_ns = next == UINT64_MAX ? UINT64_MAX : next * 1000;
     rv_loop_turn(&thread->loop, !is_open && thread->untouched > 0 ? 0 : UINT64_MAX);

@@ -618,6 +618,22 @@ static void a_wait_without_events_ends_in_time(void **state)
 
 #define FACT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* A loop that waited first would wait for an answer to what it has not sent. */
+static void what_is_written_between_two_turns_leaves_before_the_wait(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    struct link *one = &links[link_count++], *other = &links[link_count++];
+    one->peer = other->peer = -1;
+    stream_owner_open(&one->owner, &loop, ends[0], false);
+    stream_owner_open(&other->owner, &loop, ends[1], false);
+    settle();
+    assert_int_equal(rv_stream_write(&one->owner.stream, RV_LIT("hello")), 0);
+    rv_loop_turn(&loop, 2000);
+    assert_int_equal(other->owner.data.len, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -630,6 +646,7 @@ int main(void)
         FACT(a_discarding_stream_drops_what_comes),
         FACT(a_unix_socket_streams_the_same_way),
         FACT(many_streams_get_each_their_own),
+        FACT(what_is_written_between_two_turns_leaves_before_the_wait),
         FACT(a_fin_is_told_once_behind_the_data),
         FACT(a_fin_that_is_there_already_is_told_at_once),
         FACT(a_fin_during_a_pause_waits),

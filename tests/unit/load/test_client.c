@@ -334,20 +334,6 @@ static void a_client_thinks(void **state)
     assert_false(running);
 }
 
-/* A loop that waits for the network would wait for ever, if it waited first. */
-static void what_is_begun_between_two_waits_is_sent_before_the_next(void **state)
-{
-    (void)state;
-    plan.requests_max = 2;
-    plan.think_us = 2500;
-    begin();
-    struct rv_sim_peer *peer = accept_one();
-    answer(peer);
-    rv_sim_advance_us(&thread.loop, 2500);
-    turn();
-    assert_int_equal(rv_sim_received(peer)->len, strlen(GET));
-}
-
 static void a_server_may_close_while_the_client_thinks(void **state)
 {
     (void)state;
@@ -1218,7 +1204,6 @@ int main(void)
         TEST(the_time_ends_the_run_and_counts_what_is_in_flight),
         TEST(requests_are_sent_in_turn),
         TEST(a_client_thinks),
-        TEST(what_is_begun_between_two_waits_is_sent_before_the_next),
         TEST(a_server_may_close_while_the_client_thinks),
         TEST(a_connection_for_each_request),
         TEST(so_many_requests_for_each_connection),
