@@ -298,7 +298,8 @@ rv_error rv_report_text(const struct rv_load_result *result, FILE *file)
     rv_error error = rv_text_times(result, file);
     if (error != 0)
         return error;
-    fputc('\n', file);
+    if (result->evidence.server.found || result->evidence.thread_count > 0)
+        fputc('\n', file);
     write_server(result, file);
     write_client(result, file);
     write_findings(result, file);

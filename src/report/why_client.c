@@ -25,8 +25,8 @@ bool rv_why_client_limited(const struct rv_load_result *result, struct rv_findin
     if (cpus >= 0) {
         rv_write_number(cpus, server);
         rv_finding_adds(finding,
-                        ", while the server used %s of the %" PRIu32 " CPUs that it may run on",
-                        server, evidence->server.cpus);
+                        ", while the server used %s of the %" PRIu32 " CPU%s that it may run on",
+                        server, evidence->server.cpus, rv_plural(evidence->server.cpus));
     }
     rv_finding_adds(finding, ". The server may be faster than this.");
     return rv_finding_advises(finding, "%s",
@@ -67,8 +67,8 @@ bool rv_why_shared_cpus(const struct rv_load_result *result, struct rv_finding *
     rv_write_number(server, used[1]);
     rv_finding_says(finding,
                     "Client and server took CPU time from each other: on the %" PRIu32
-                    " CPUs that they share, the client used %s and the server %s.",
-                    evidence->cpus_shared, used[0], used[1]);
+                    " CPU%s that they share, the client used %s and the server %s.",
+                    evidence->cpus_shared, rv_plural(evidence->cpus_shared), used[0], used[1]);
     return rv_finding_advises(finding, "Give each its own: --cpus here, `taskset` there.");
 }
 

@@ -271,8 +271,8 @@ bool rv_why_server_cpu(const struct rv_load_result *result, struct rv_finding *f
     rv_write_us(server->cpu_us / result->answered, cost);
     rv_finding_says(finding,
                     "The server was at the limit of its CPU time: it used %s of the %" PRIu32
-                    " CPUs that it may run on",
-                    text, server->cpus);
+                    " CPU%s that it may run on",
+                    text, server->cpus, rv_plural(server->cpus));
     if (busiest >= THREAD_AT_LIMIT)
         rv_finding_adds(finding, ", its busiest thread %.0f %% of one",
                         100 * (busiest > 1 ? 1 : busiest));
