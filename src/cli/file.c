@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PIECE_BYTES 65536
@@ -49,6 +50,9 @@ rv_error rv_file_read(const char *path, struct rv_buffer *buffer, char *why)
 
 rv_error rv_file_may_write(const char *path, char *why)
 {
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return cannot("write", path, EISDIR, why);
     if (access(path, W_OK) == 0)
         return 0;
     if (errno != ENOENT)

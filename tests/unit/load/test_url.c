@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "load/target.h"
+#include "random.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -128,12 +129,46 @@ static void a_sentence_about_a_long_url_is_short(void **state)
     free(text);
 }
 
+static bool lies_in(rv_bytes part, const char *text)
+{
+    return part.len == 0 || (part.ptr >= text && part.ptr + part.len <= text + strlen(text));
+}
+
+/* Texts of the octets that matter to a URL. */
+static void whatever_comes_the_parts_lie_in_the_text(void **state)
+{
+    (void)state;
+    static const char octets[] = "htp:/?#@[]:1.% a0";
+    uint64_t seed = 20261130;
+    unsigned taken = 0;
+    for (int round = 0; round < 200000; round++) {
+        char why[RV_TARGET_WHY_MAX];
+        struct rv_url url;
+        size_t length = random_below(&seed, 16);
+        char *text = malloc(length + 1); /* of exactly its size */
+        assert_non_null(text);
+        for (size_t i = 0; i < length; i++)
+            text[i] = octets[random_below(&seed, sizeof octets - 1)];
+        text[length] = '\0';
+        if (rv_url_parse(text, &url, why) == 0) {
+            taken++;
+            assert_true(url.host.len > 0 && url.port > 0);
+            assert_true(url.target.ptr[0] == '/' || url.target.ptr[0] == '?');
+            assert_true(lies_in(url.host, text) && lies_in(url.userinfo, text));
+            assert_true(rv_bytes_equal(url.target, RV_LIT("/")) || lies_in(url.target, text));
+        }
+        free(text);
+    }
+    assert_true(taken > 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_part_is_found_and_most_may_be_missing),
         cmocka_unit_test(what_is_no_url_is_refused_in_a_sentence_that_names_it),
         cmocka_unit_test(a_sentence_about_a_long_url_is_short),
+        cmocka_unit_test(whatever_comes_the_parts_lie_in_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
