@@ -933,6 +933,22 @@ static void what_fails_at_once_is_a_failure_like_others(void **state)
     rv_sim_fail_attempts(&thread.loop, 0);
 }
 
+/* A unix socket has no handshake in which a client could wait for room. */
+static void a_full_accept_queue_of_a_unix_socket_is_waited_for(void **state)
+{
+    (void)state;
+    plan.requests_max = 1;
+    begin();
+    rv_sim_fail_attempts(&thread.loop, EAGAIN);
+    no_attempt();
+    after_us(2000);
+    assert_int_equal(result()->failed, 0);
+    rv_sim_fail_attempts(&thread.loop, 0);
+    after_us(4000);
+    answer(accept_one());
+    assert_int_equal(result()->answered, 1);
+}
+
 static void the_second_address_is_tried_when_the_first_refuses(void **state)
 {
     (void)state;
@@ -1249,6 +1265,7 @@ int main(void)
         TEST(a_time_limit_of_connecting_ends_with_the_connection),
         TEST(a_refused_client_pauses_longer_and_longer),
         TEST(what_fails_at_once_is_a_failure_like_others),
+        TEST(a_full_accept_queue_of_a_unix_socket_is_waited_for),
         TEST(the_second_address_is_tried_when_the_first_refuses),
         TEST(a_request_fails_when_all_addresses_refuse),
         TEST(so_many_failures_end_the_run),
