@@ -21,6 +21,7 @@ int rv_cli_serve(int argc, char **argv);
 int rv_cli_bench(int argc, char **argv);
 int rv_cli_ab(int argc, char **argv);
 int rv_cli_sweep(int argc, char **argv);
+int rv_cli_report(int argc, char **argv);
 
 /* One line on stderr, "rivulet serve: what is wrong (rivulet serve --help)"; returns RV_EXIT_USAGE. */
 int rv_cli_usage_error(const char *command, const char *format, ...)

@@ -15,6 +15,7 @@ static const struct {
     {"bench", rv_cli_bench, "put load on a server and say how it went, and why"},
     {"ab", rv_cli_ab, "load a server with ApacheBench's options, and report in its form"},
     {"sweep", rv_cli_sweep, "measure rates against clients and sizes, as CherryPy's benchmark"},
+    {"report", rv_cli_report, "render a saved result again"},
 };
 
 static void print_help(void)

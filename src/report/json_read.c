@@ -20,8 +20,13 @@
 static void check_format(struct rv_json_reader *reader, const struct rv_json_place *top)
 {
     const json_t *format = rv_json_get(reader, top, "format");
-    if (format != NULL &&
-        !(json_is_string(format) && strcmp(json_string_value(format), "rivulet-result") == 0))
+    const char *name = json_is_string(format) ? json_string_value(format) : "";
+    if (strcmp(name, "rivulet-sweep") == 0)
+        rv_json_refuse(
+            reader, top, "format",
+            "is \"rivulet-sweep\": each of its \"rows\" has a \"result\", and those can be "
+            "read one by one");
+    else if (strcmp(name, "rivulet-result") != 0)
         rv_json_refuse(reader, top, "format", "must be \"rivulet-result\"");
     uint64_t version = rv_json_get_count(reader, top, "version", INT64_MAX);
     if (version < 1)

@@ -559,6 +559,7 @@ static void each_string_that_does_not_do_is_named(void **state)
         const char *path, *text, *what;
     } wrong[] = {
         {"format", "vegeta", "\"format\" must be \"rivulet-result\""},
+        {"format", "rivulet-sweep", "\"format\" is \"rivulet-sweep\": each of its \"rows\""},
         {"end", "happily", "\"end\" must be \"done\""},
         {"plan.seed", "-1", "\"plan.seed\" must be a string of digits"},
         {"plan.seed", "18446744073709551616", "\"plan.seed\" must be a string of digits"},
