@@ -22,6 +22,7 @@
 /* Those that we would send, in their order; a NULL value: not sent unless the user does. */
 struct our_fields {
     struct rv_request_field fields[OURS_MAX];
+    bool chunked; /* the user's Transfer-Encoding says so: the body goes out as one chunk */
     char content_length[DECIMAL_MAX];
     char *authorization; /* owned */
     char *proxy_authorization;
@@ -46,6 +47,31 @@ static void our_fields_free(struct our_fields *ours)
     free(ours->proxy_authorization);
 }
 
+static bool same_name(const char *a, const char *b)
+{
+    return rv_bytes_equal_nocase(rv_str(a), rv_str(b));
+}
+
+static bool list_has(const char *list, rv_bytes option)
+{
+    rv_bytes rest = rv_str(list);
+    rv_bytes element;
+    while (rv_bytes_next_element(&rest, &element))
+        if (rv_bytes_equal_nocase(element, option))
+            return true;
+    return false;
+}
+
+/* Does one of the user's fields of that name list the option? */
+static bool user_lists(const struct rv_request_parts *parts, const char *name, rv_bytes option)
+{
+    for (size_t i = 0; i < parts->field_count; i++)
+        if (same_name(parts->fields[i].name, name) && parts->fields[i].value != NULL &&
+            list_has(parts->fields[i].value, option))
+            return true;
+    return false;
+}
+
 static rv_error our_fields_make(const struct rv_request_parts *parts, struct our_fields *ours)
 {
     const char *connection = parts->says_close        ? "close"
@@ -61,6 +87,7 @@ static rv_error our_fields_make(const struct rv_request_parts *parts, struct our
         our_fields_free(ours);
         return RV_ENOMEM;
     }
+    ours->chunked = parts->has_body && user_lists(parts, "Transfer-Encoding", RV_LIT("chunked"));
     ours->content_length[rv_put_decimal(ours->content_length, parts->body.len)] = '\0';
     const struct rv_request_field fields[OURS_MAX] = {
         {"Host", parts->authority},
@@ -70,15 +97,10 @@ static rv_error our_fields_make(const struct rv_request_parts *parts, struct our
         {"Authorization", ours->authorization},
         {"Proxy-Authorization", ours->proxy_authorization},
         {"Content-Type", parts->has_body ? parts->content_type : NULL},
-        {"Content-Length", parts->has_body ? ours->content_length : NULL},
+        {"Content-Length", parts->has_body && !ours->chunked ? ours->content_length : NULL},
     };
     memcpy(ours->fields, fields, sizeof fields);
     return 0;
-}
-
-static bool same_name(const char *a, const char *b)
-{
-    return rv_bytes_equal_nocase(rv_str(a), rv_str(b));
 }
 
 static bool is_ours(const struct our_fields *ours, const char *name)
@@ -181,34 +203,34 @@ static void put_head(struct writer *writer, const struct rv_request_parts *parts
     put(writer, RV_LIT("\r\n"));
 }
 
-/* ---- what the engine must know ---------------------------------------------------------------------------- */
-
-static bool list_has(const char *list, rv_bytes option)
+/* As it is, or as one chunk (RFC 9112 section 7.1). */
+static void put_body(struct writer *writer, rv_bytes body, bool chunked)
 {
-    rv_bytes rest = rv_str(list);
-    rv_bytes element;
-    while (rv_bytes_next_element(&rest, &element))
-        if (rv_bytes_equal_nocase(element, option))
-            return true;
-    return false;
+    char size[16];
+    if (chunked && body.len > 0) {
+        put(writer, rv_slice(size, rv_put_hex(size, body.len)));
+        put(writer, RV_LIT("\r\n"));
+    }
+    put(writer, body);
+    if (chunked)
+        put(writer, body.len > 0 ? RV_LIT("\r\n0\r\n\r\n") : RV_LIT("0\r\n\r\n"));
 }
 
+/* ---- what the engine must know ---------------------------------------------------------------------------- */
+
+/* The user's Connection fields take the place of ours. */
 static bool connection_has(const struct rv_request_parts *parts, const struct our_fields *ours,
                            rv_bytes option)
 {
     bool replaced = false;
-    bool found = false;
-    for (size_t i = 0; i < parts->field_count; i++) {
-        if (!same_name(parts->fields[i].name, "Connection"))
-            continue;
-        replaced = true;
-        found =
-            found || (parts->fields[i].value != NULL && list_has(parts->fields[i].value, option));
-    }
-    for (size_t i = 0; i < OURS_MAX && !replaced; i++)
+    for (size_t i = 0; i < parts->field_count; i++)
+        replaced = replaced || same_name(parts->fields[i].name, "Connection");
+    if (replaced)
+        return user_lists(parts, "Connection", option);
+    for (size_t i = 0; i < OURS_MAX; i++)
         if (same_name(ours->fields[i].name, "Connection") && ours->fields[i].value != NULL)
-            found = list_has(ours->fields[i].value, option);
-    return found;
+            return list_has(ours->fields[i].value, option);
+    return false;
 }
 
 /* Persistence by the rules of the version (RFC 9112 section 9.3). */
@@ -243,7 +265,7 @@ static rv_error build(const struct rv_request_parts *parts, const struct our_fie
     put_head(&writer, parts, ours);
     size_t head_length = writer.buffer.len;
     if (parts->has_body)
-        put(&writer, parts->body);
+        put_body(&writer, parts->body, ours->chunked);
     if (writer.error != 0) {
         rv_buffer_free(&writer.buffer);
         return writer.error;

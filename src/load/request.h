@@ -37,7 +37,7 @@ struct rv_request_parts {
     bool says_close;
     /* Put behind ours in their order; one with the name of one of ours (Host, User-Agent, Accept,
        Connection, Authorization, Proxy-Authorization, Content-Type, Content-Length) stands in its
-       place. */
+       place. "Transfer-Encoding: chunked" makes the body one chunk, without a Content-Length. */
     const struct rv_request_field *fields;
     size_t field_count;
     const char *credentials; /* "user:pass" for Basic (RFC 7617); NULL: none */

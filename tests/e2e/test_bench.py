@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+from support.machine import needs_ipv6
 from support.recording import Recorder, unused_port
 from support.server import REPORTS, ROOT, program, sanitizer_environment
 
@@ -283,6 +284,13 @@ def test_a_file_is_sent_as_it_is(demo, recorder, tmp_path):
     assert run["octets"]["content_octets"] == 20 * len(octets)
 
 
+def test_a_chunked_body_arrives(demo):
+    run = result("-n", 20, "-c", 2, "-d", "x" * 1000, "-H", "Transfer-Encoding: chunked",
+                 demo.url("/echo"))
+    assert run["statuses"] == {"200": 20}
+    assert run["octets"]["content_octets"] == 20 * 1000
+
+
 def test_data_from_stdin(recorder):
     bench("-n", 1, "-d", "@-", recorder.url(), input="from a pipe")
     assert recorder.requests[0].body == b"from a pipe"
@@ -344,6 +352,19 @@ def test_an_address_that_refuses_is_passed_over(recorder):
     assert run["requests"]["answered"] == len(recorder.requests) == 6
     assert run["requests"]["failed"] == 0
     assert run["connections"]["connects_tried"] == 2 * len(recorder.connections)
+
+
+@needs_ipv6
+def test_ipv6():
+    with Recorder(("::1", 0), socket.AF_INET6) as server:
+        bench("-n", 4, "-c", 2, f"[::1]:{server.port}/x")
+        assert {request.value("Host") for request in server.requests} == {f"[::1]:{server.port}"}
+
+
+def test_a_name(recorder):
+    bench("-n", 4, "-c", 2, f"localhost:{recorder.port}")
+    assert {request.value("Host") for request in recorder.requests} == \
+        {f"localhost:{recorder.port}"}
 
 
 def test_source_addresses_are_used_in_turn(recorder):

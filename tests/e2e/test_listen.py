@@ -11,22 +11,11 @@ import subprocess
 import pytest
 
 from support.client import Client, ask_once, get
+from support.machine import needs_ipv6
 from support.server import Server, program, sanitizer_environment
 from support.waiting import wait_until
 
 OK = get("/ok")
-
-
-def has_ipv6():
-    try:
-        with socket.socket(socket.AF_INET6) as probe:
-            probe.bind(("::1", 0))
-        return True
-    except OSError:
-        return False
-
-
-needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="no IPv6 on this machine")
 
 
 def somaxconn():

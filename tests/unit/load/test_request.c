@@ -164,6 +164,26 @@ static void a_field_can_be_sent_empty_or_left_out(void **state)
     with_fields(fields, COUNT(fields), "GET /ok HTTP/1.1\r\nHost: h:81\r\nX-Empty:\r\n\r\n");
 }
 
+static void a_chunked_body_has_no_length(void **state)
+{
+    (void)state;
+    const struct rv_request_field chunked = {"transfer-encoding", "Chunked"};
+    struct rv_request_parts parts = {.method = "PUT",
+                                     .target = RV_LIT("/"),
+                                     .authority = "h",
+                                     .has_body = true,
+                                     .body = RV_LIT("0123456789abcdefg"),
+                                     .fields = &chunked,
+                                     .field_count = 1};
+    check_octets(&parts, "PUT / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: Chunked\r\n\r\n"
+                         "11\r\n0123456789abcdefg\r\n0\r\n\r\n");
+    parts.body = RV_LIT("");
+    check_octets(&parts, "PUT / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: Chunked\r\n\r\n"
+                         "0\r\n\r\n");
+    parts.has_body = false; /* then the field is the user's alone */
+    check_octets(&parts, "PUT / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: Chunked\r\n\r\n");
+}
+
 /* ---- what the engine reads off -------------------------------------------------------------------------- */
 
 static void a_request_knows_whether_it_may_be_sent_again(void **state)
@@ -288,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_users_field_takes_the_place_of_ours),
         cmocka_unit_test(each_of_ours_can_be_replaced),
         cmocka_unit_test(a_field_can_be_sent_empty_or_left_out),
+        cmocka_unit_test(a_chunked_body_has_no_length),
         cmocka_unit_test(a_request_knows_whether_it_may_be_sent_again),
         cmocka_unit_test(a_request_knows_whether_it_ends_its_connection),
         cmocka_unit_test(a_method_that_is_no_token_is_refused),
