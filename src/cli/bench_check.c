@@ -1,6 +1,6 @@
 /*
- * Which options of `rivulet bench` go together (bench_options.h). Two tables: what excludes what, and
- * what is of no use without another; each row says what to do instead.
+ * Which options of `rivulet bench` go together (bench_options.h). Two tables: what excludes what,
+ * and what is of no use without another; each row says what to do instead.
  */
 #include "cli/bench_options.h"
 

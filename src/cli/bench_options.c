@@ -24,7 +24,7 @@ rv_error rv_texts_add(struct rv_texts *texts, const char *text)
     return 0;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static rv_error bad(char *why, const struct rv_bench_row *row, const char *takes, const char *text)
 {
@@ -136,7 +136,7 @@ static rv_error take(const struct rv_bench_row *row, const char *text,
     return RV_EINVAL;
 }
 
-/* ---- getopt --------------------------------------------------------------------------------------------------- */
+/* ---- getopt ---------------------------------------------------------------------------------- */
 
 struct tables {
     char letters[2 + 2 * RV_BENCH_OPTION_COUNT];

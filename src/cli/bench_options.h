@@ -1,6 +1,6 @@
 /*
- * The command line of `rivulet bench`, from argv to a struct of what was asked. It reads no file and
- * resolves no name: that is bench_plan.h's.
+ * The command line of `rivulet bench`, from argv to a struct of what was asked. It reads no file
+ * and resolves no name: that is bench_plan.h's.
  */
 #ifndef RV_CLI_BENCH_OPTIONS_H
 #define RV_CLI_BENCH_OPTIONS_H
@@ -107,8 +107,9 @@ static inline bool rv_bench_is_given(const struct rv_bench_options *options,
     return (options->given >> option & 1) != 0;
 }
 
-/* Reads argv (argv[0] is "bench"), and reorders it as getopt does. RV_EINVAL with a sentence in `why`
-   (RV_BENCH_WHY_MAX octets) that names the option; RV_ENOMEM. `options` is to be freed whatever comes. */
+/* Reads argv (argv[0] is "bench"), and reorders it as getopt does. RV_EINVAL with a sentence in
+   `why` (RV_BENCH_WHY_MAX octets) that names the option; RV_ENOMEM. `options` is to be freed
+   whatever comes. */
 rv_error rv_bench_options_parse(int argc, char **argv, struct rv_bench_options *options, char *why);
 void rv_bench_options_free(struct rv_bench_options *options);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- how much and how ---------------------------------------------------------------------------------- */
+/* ---- how much and how ------------------------------------------------------------------------ */
 
 static void set_model(const struct rv_bench_options *options, struct rv_load_plan *plan)
 {
@@ -63,7 +63,7 @@ static void drop_idle_clients(const struct rv_bench_options *options, struct rv_
         load->threads = load->clients;
 }
 
-/* ---- where to ------------------------------------------------------------------------------------------ */
+/* ---- where to -------------------------------------------------------------------------------- */
 
 /* An error of load/ is one of the command line, unless memory or the resolver say otherwise. */
 static int code_of(rv_error error)
@@ -135,7 +135,7 @@ static int resolve(const struct rv_bench_options *options, struct rv_load_target
     return code_of(error);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int make_from(const struct rv_bench_options *options, const struct rv_bench_urls *urls,
                      struct rv_bench_plan *plan, char *why)

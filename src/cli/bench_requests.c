@@ -34,7 +34,7 @@ static int file_error(rv_error error, char *why)
     return error == 0 ? 0 : error == RV_ENOMEM ? no_memory(why) : RV_EXIT_NO_START;
 }
 
-/* ---- fields ------------------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 /* "Name: value"; "Name;" for an empty value, "Name:" to leave ours out, as curl has it. */
 static int make_field(const char *text, struct rv_request_field *field, char *why)
@@ -66,7 +66,7 @@ static int make_fields(const struct rv_bench_options *options, struct common *co
     return code;
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------------- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 /* A text itself, or the octets of the file that "@" names. */
 static int append_data(const char *data, struct rv_buffer *body, char *why)
@@ -91,7 +91,8 @@ static int make_body(const struct rv_bench_options *options, struct common *comm
                      : options->head         ? "HEAD"
                      : common->has_body      ? "POST"
                                              : "GET";
-    /* A request of a method that has a body says so when it is empty, too (RFC 9110 section 8.6). */
+    /* A request of a method that has a body says so when it is empty, too (RFC 9110 section
+       8.6). */
     if (strcmp(common->method, "POST") == 0 || strcmp(common->method, "PUT") == 0 ||
         strcmp(common->method, "PATCH") == 0)
         common->has_body = true;
@@ -108,7 +109,7 @@ static void common_free(struct common *common)
     rv_buffer_free(&common->body);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* The absolute form, "http://host:81/path?query", that a proxy is asked with; NULL: no memory. */
 static char *absolute_form(const char *authority, rv_bytes target)

@@ -116,7 +116,7 @@ const char *rv_bench_option_name(enum rv_bench_option option)
     return rv_bench_rows[option].flag;
 }
 
-/* ---- help ------------------------------------------------------------------------------------------------------ */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 /* A help of several lines stands in its column. */
 static void print_row(const struct rv_bench_row *row, FILE *file)

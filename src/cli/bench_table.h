@@ -1,6 +1,6 @@
 /*
- * The table of bench's options: one row says all about an option; reading argv, the messages and the help
- * are made from it.
+ * The table of bench's options: one row says all about an option; reading argv, the messages and
+ * the help are made from it.
  */
 #ifndef RV_CLI_BENCH_TABLE_H
 #define RV_CLI_BENCH_TABLE_H

@@ -1,6 +1,6 @@
 /*
- * Lists of URLs (bench_urls.h). A list in a file has one in a line; empty lines and those that begin
- * with "#" are passed over.
+ * Lists of URLs (bench_urls.h). A list in a file has one in a line; empty lines and those that
+ * begin with "#" are passed over.
  */
 #include "cli/bench_urls.h"
 
@@ -18,7 +18,7 @@ static int no_memory(char *why)
     return RV_EXIT_NO_START;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* A line without blanks around it and without CR, terminated in its place. */
 static const char *clean_line(char *line)
@@ -59,7 +59,7 @@ static int read_list(const char *path, struct rv_bench_urls *urls, char *why)
     return error != 0 ? RV_EXIT_NO_START : split_lines(path, urls, why);
 }
 
-/* ---- parsing ------------------------------------------------------------------------------------------------ */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static bool same_origin(const struct rv_url *a, const struct rv_url *b)
 {

@@ -1,6 +1,6 @@
 /*
- * The command: one file for each subcommand, and what they share. Nothing else in rivulet reads argv,
- * prints, or exits.
+ * The command: one file for each subcommand, and what they share. Nothing else in rivulet reads
+ * argv, prints, or exits.
  */
 #ifndef RV_CLI_CLI_H
 #define RV_CLI_CLI_H
@@ -23,7 +23,8 @@ int rv_cli_ab(int argc, char **argv);
 int rv_cli_sweep(int argc, char **argv);
 int rv_cli_report(int argc, char **argv);
 
-/* One line on stderr, "rivulet serve: what is wrong (rivulet serve --help)"; returns RV_EXIT_USAGE. */
+/* One line on stderr, "rivulet serve: what is wrong (rivulet serve --help)"; returns
+   RV_EXIT_USAGE. */
 int rv_cli_usage_error(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

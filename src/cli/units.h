@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False for anything but a number with one of the units, for a negative one, and for one that does not fit.
-   Fractions are fine where the result is a whole number ("1.5k"). */
+/* False for anything but a number with one of the units, for a negative one, and for one that
+   does not fit. Fractions are fine where the result is a whole number ("1.5k"). */
 bool rv_units_count(const char *text, uint64_t *count);    /* k M G: powers of 1000 */
 bool rv_units_bytes(const char *text, uint64_t *bytes);    /* k M G, kB MB GB; KiB MiB GiB */
 bool rv_units_duration_us(const char *text, uint64_t *us); /* us ms s m h; none: seconds */

@@ -1,6 +1,7 @@
 /*
- * Requests, written once and sent many times (request.h). The field list is made first, with whatever
- * the user puts in the place of ours; then it is checked, and written behind the request line.
+ * Requests, written once and sent many times (request.h). The field list is made first, with
+ * whatever the user puts in the place of ours; then it is checked, and written behind the request
+ * line.
  */
 #include "load/request.h"
 
@@ -17,7 +18,7 @@
 #define OURS_MAX 8
 #define DECIMAL_MAX 21
 
-/* ---- our fields, and the user's in their place ------------------------------------------------------ */
+/* ---- our fields, and the user's in their place ----------------------------------------------- */
 
 /* Those that we would send, in their order; a NULL value: not sent unless the user does. */
 struct our_fields {
@@ -111,7 +112,7 @@ static bool is_ours(const struct our_fields *ours, const char *name)
     return false;
 }
 
-/* ---- checks -------------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static rv_error bad(char *why, const char *what, const char *text, const char *reason)
 {
@@ -149,7 +150,7 @@ static rv_error check(const struct rv_request_parts *parts, const struct our_fie
     return 0;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Appends texts until one fails; `error` keeps the first failure. */
 struct writer {
@@ -216,7 +217,7 @@ static void put_body(struct writer *writer, rv_bytes body, bool chunked)
         put(writer, body.len > 0 ? RV_LIT("\r\n0\r\n\r\n") : RV_LIT("0\r\n\r\n"));
 }
 
-/* ---- what the engine must know ---------------------------------------------------------------------------- */
+/* ---- what the engine must know --------------------------------------------------------------- */
 
 /* The user's Connection fields take the place of ours. */
 static bool connection_has(const struct rv_request_parts *parts, const struct our_fields *ours,

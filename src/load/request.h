@@ -47,8 +47,8 @@ struct rv_request_parts {
     const char *content_type; /* of the body; NULL: left out */
 };
 
-/* RV_EINVAL, with a sentence in `why` (256 octets): a method that is no token, a field with a control
-   octet in it. RV_ENOMEM. */
+/* RV_EINVAL, with a sentence in `why` (256 octets): a method that is no token, a field with a
+   control octet in it. RV_ENOMEM. */
 rv_error rv_request_build(const struct rv_request_parts *parts, struct rv_load_request *request,
                           char *why);
 

@@ -1,7 +1,7 @@
 /*
- * Source addresses (target.h). A connection is told apart by four numbers, and a client that has but one
- * address has no more than some 28 000 ports to put into them: a range of addresses multiplies that. The
- * whole of 127.0.0.0/8 answers to the loopback interface.
+ * Source addresses (target.h). A connection is told apart by four numbers, and a client that has
+ * but one address has no more than some 28 000 ports to put into them: a range of addresses
+ * multiplies that. The whole of 127.0.0.0/8 answers to the loopback interface.
  */
 #include "load/target.h"
 
@@ -73,8 +73,8 @@ static bool parse_address(const char *text, size_t length, struct rv_endpoint *e
     return false;
 }
 
-/* The addresses of a network without the first and the last one, which no host of it has; RFC 3021 gives
-   both of a /31 to hosts. */
+/* The addresses of a network without the first and the last one, which no host of it has; RFC
+   3021 gives both of a /31 to hosts. */
 static rv_error parse_network(const char *text, const char *slash, struct rv_source_range *range,
                               char *why)
 {

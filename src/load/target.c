@@ -1,6 +1,6 @@
 /*
- * Names to addresses (target.h). Where a connection goes to is decided in this order: the unix socket,
- * the proxy, an override for the name, the system's resolver. Nothing is connected here.
+ * Names to addresses (target.h). Where a connection goes to is decided in this order: the unix
+ * socket, the proxy, an override for the name, the system's resolver. Nothing is connected here.
  */
 #include "load/target.h"
 
@@ -16,7 +16,7 @@
 #define PORT_TEXT_MAX 6
 #define HOST_MAX 256 /* with terminator: a name has at most 253 octets */
 
-/* ---- what the URL says --------------------------------------------------------------------------- */
+/* ---- what the URL says ----------------------------------------------------------------------- */
 
 rv_error rv_target_set_url(struct rv_load_target *target, const char *text,
                            const struct rv_url *url)
@@ -57,7 +57,7 @@ void rv_target_free(struct rv_load_target *target)
     memset(target, 0, sizeof *target);
 }
 
-/* ---- the list of addresses ------------------------------------------------------------------------- */
+/* ---- the list of addresses ------------------------------------------------------------------- */
 
 static bool is_known(const struct rv_load_target *target, const struct sockaddr *address,
                      socklen_t length)
@@ -131,7 +131,7 @@ static rv_error add_resolved(struct rv_load_target *target, const char *host, ui
     return error;
 }
 
-/* ---- overrides ----------------------------------------------------------------------------------------- */
+/* ---- overrides ------------------------------------------------------------------------------- */
 
 /* "host:port:address[,address]" in slices. */
 struct override {
@@ -222,7 +222,7 @@ static rv_error try_overrides(struct rv_load_target *target, const char *host, u
     return 0;
 }
 
-/* ---- resolving ------------------------------------------------------------------------------------------- */
+/* ---- resolving ------------------------------------------------------------------------------- */
 
 static rv_error resolve_host(struct rv_load_target *target, const char *host, uint16_t port,
                              const char *const *overrides, size_t override_count, char *why)

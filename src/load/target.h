@@ -23,9 +23,9 @@ struct rv_url {
                         is missing: rv_request_build puts the slash before it */
 };
 
-/* Any scheme may be missing ("127.0.0.1:8910/ok"), and so may the path. RV_EINVAL, with a sentence in
-   `why` (RV_TARGET_WHY_MAX octets) that names the URL and what is wrong with it: no host, a port that
-   is none, a scheme other than http, an octet that no URL has. */
+/* Any scheme may be missing ("127.0.0.1:8910/ok"), and so may the path. RV_EINVAL, with a
+   sentence in `why` (RV_TARGET_WHY_MAX octets) that names the URL and what is wrong with it: no
+   host, a port that is none, a scheme other than http, an octet that no URL has. */
 rv_error rv_url_parse(const char *text, struct rv_url *url, char *why);
 
 struct rv_endpoint {
@@ -51,10 +51,11 @@ struct rv_load_target {
     char *authority; /* for Host: "127.0.0.1:8910", "[::1]:8080", "example.org"; no port 80 */
     char *host;      /* "127.0.0.1", "::1", "example.org" */
     uint16_t port;
-    char *proxy; /* "host:port" of the proxy that connections go to, without a port 1080 (as curl);
-                        NULL: none */
+    /* "host:port" of the proxy that connections go to, without a port 1080 (as curl); NULL: none */
+    char *proxy;
     char *unix_path; /* NULL: TCP. "@name" is an abstract one */
-    /* What to connect to, in the order to try: a connection that is refused goes on to the next one. */
+    /* What to connect to, in the order to try: a connection that is refused goes on to the next
+       one. */
     struct rv_endpoint *addresses;
     uint32_t address_count; /* at least 1 */
     struct rv_source_range source;
@@ -64,11 +65,11 @@ struct rv_load_target {
 rv_error rv_target_set_url(struct rv_load_target *target, const char *text,
                            const struct rv_url *url);
 
-/* Fills `addresses` from the unix path, the proxy, one of the overrides ("host:port:address[,address]",
-   as curl's --resolve; "*" for any host) or the system's resolver. Those of another family than the
-   source's are left out. RV_EADDR with `why`: it says what could not be resolved and what the resolver
-   said. RV_EINVAL with `why`: an override is no such thing, or none is for this host and port; the unix
-   path fits no address. RV_ENOMEM. */
+/* Fills `addresses` from the unix path, the proxy, one of the overrides
+   ("host:port:address[,address]", as curl's --resolve; "*" for any host) or the system's
+   resolver. Those of another family than the source's are left out. RV_EADDR with `why`: it says
+   what could not be resolved and what the resolver said. RV_EINVAL with `why`: an override is no
+   such thing, or none is for this host and port; the unix path fits no address. RV_ENOMEM. */
 rv_error rv_target_resolve(struct rv_load_target *target, const char *const *overrides,
                            size_t override_count, char *why);
 

@@ -1,7 +1,7 @@
 /*
- * URLs, taken apart into slices (target.h). A URL that a person typed is read as curl reads it: scheme
- * and path may be missing, what stands before the last "@" of the authority is userinfo. Octets that
- * would break a request line are refused, with the way to write them.
+ * URLs, taken apart into slices (target.h). A URL that a person typed is read as curl reads it:
+ * scheme and path may be missing, what stands before the last "@" of the authority is userinfo.
+ * Octets that would break a request line are refused, with the way to write them.
  */
 #include "http/uri.h"
 #include "load/target.h"
@@ -27,8 +27,8 @@ static rv_error bad(char *why, const char *text, const char *reason)
     return RV_EINVAL;
 }
 
-/* A space would end the target in the request line, a control octet the line; others are what RFC 3986
-   wants percent-encoded. */
+/* A space would end the target in the request line, a control octet the line; others are what
+   RFC 3986 wants percent-encoded. */
 static rv_error check_octets(const char *text, char *why)
 {
     char reason[96];

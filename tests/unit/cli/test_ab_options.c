@@ -44,7 +44,7 @@ static void parse_words(const char *const *words)
             fail_msg("\"%s\" has no \"%s\"", command.why, words);                                  \
     } while (0)
 
-/* ---- how much -------------------------------------------------------------------------------------------- */
+/* ---- how much -------------------------------------------------------------------------------- */
 
 static void one_request_at_a_time_is_the_default(void **state)
 {
@@ -129,7 +129,7 @@ static void times_and_sizes_that_are_none_are_refused(void **state)
     assert_int_equal(command.timeout_s, 0);
 }
 
-/* ---- what ------------------------------------------------------------------------------------------------- */
+/* ---- what ------------------------------------------------------------------------------------ */
 
 static void a_body_or_head_needs_a_method_that_is_free(void **state)
 {
@@ -207,7 +207,7 @@ static void there_is_an_end_to_fields(void **state)
     }
 }
 
-/* ---- where to ---------------------------------------------------------------------------------------------- */
+/* ---- where to -------------------------------------------------------------------------------- */
 
 static void a_proxy_without_a_port_is_at_80(void **state)
 {
@@ -269,7 +269,7 @@ static void one_url_is_needed(void **state)
     EXPECT_WRONG(RV_AB_WRONG_USAGE, "wrong number of arguments", URL, URL);
 }
 
-/* ---- what is said ------------------------------------------------------------------------------------------ */
+/* ---- what is said ---------------------------------------------------------------------------- */
 
 static void the_report_has_its_options(void **state)
 {

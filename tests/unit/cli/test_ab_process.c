@@ -1,5 +1,6 @@
 /*
- * Reading ApacheBench's report by the five lines that CherryPy's benchmark looks for, and its times.
+ * Reading ApacheBench's report by the five lines that CherryPy's benchmark looks for, and its
+ * times.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -70,7 +70,7 @@ static struct rv_bench_plan made(const char *line)
     return plan;
 }
 
-/* ---- limits and defaults ------------------------------------------------------------------------------- */
+/* ---- limits and defaults --------------------------------------------------------------------- */
 
 static void without_options_fifty_clients_run_for_ten_seconds(void **state)
 {
@@ -157,7 +157,7 @@ static void fewer_requests_than_clients_need_fewer_clients(void **state)
     rv_bench_plan_free(&plan);
 }
 
-/* ---- requests -------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void check_request(const char *line, uint32_t n, const char *expected)
 {
@@ -271,7 +271,7 @@ static void credentials_come_from_the_option_or_each_url(void **state)
                   "Accept: */*\r\nAuthorization: Basic dTpw\r\n\r\n");
 }
 
-/* ---- URLs ---------------------------------------------------------------------------------------------------- */
+/* ---- URLs ------------------------------------------------------------------------------------ */
 
 static void several_urls_are_several_requests(void **state)
 {
@@ -298,7 +298,7 @@ static void a_file_of_urls_has_one_in_each_line(void **state)
     rv_bench_plan_free(&plan);
 }
 
-/* ---- where to ------------------------------------------------------------------------------------------------ */
+/* ---- where to -------------------------------------------------------------------------------- */
 
 static void a_proxy_is_asked_with_the_whole_url(void **state)
 {
@@ -329,7 +329,7 @@ static void places_are_taken_over(void **state)
     rv_bench_plan_free(&plan);
 }
 
-/* ---- what cannot be ------------------------------------------------------------------------------------------- */
+/* ---- what cannot be -------------------------------------------------------------------------- */
 
 static void what_cannot_be_says_why_and_whose_fault_it_is(void **state)
 {

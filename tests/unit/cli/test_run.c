@@ -14,7 +14,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- the command line -------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static void words_are_quoted_where_a_shell_would_need_it(void **state)
 {
@@ -29,7 +29,7 @@ static void words_are_quoted_where_a_shell_would_need_it(void **state)
     free(line);
 }
 
-/* ---- exit codes ------------------------------------------------------------------------------------------ */
+/* ---- exit codes ------------------------------------------------------------------------------ */
 
 static struct rv_load_result answered_result(void)
 {
@@ -61,7 +61,7 @@ static void the_exit_code_says_how_it_went(void **state)
     rv_load_result_free(&result);
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void threads_are_as_many_as_cpus_and_no_more_than_clients(void **state)
 {
@@ -94,7 +94,7 @@ static void what_was_asked_for_stays(void **state)
     assert_int_equal(chosen.threads, 3);
 }
 
-/* ---- the live line ----------------------------------------------------------------------------------------- */
+/* ---- the live line --------------------------------------------------------------------------- */
 
 static void the_line_says_how_far_and_how_fast(void **state)
 {

@@ -1,5 +1,6 @@
 /*
- * The command line of `rivulet sweep`: defaults, lists, what goes together, and how much a row does.
+ * The command line of `rivulet sweep`: defaults, lists, what goes together, and how much a row
+ * does.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -106,7 +106,7 @@ static void credentials_are_basic(void **state)
                          "Proxy-Authorization: Basic dTpw\r\n\r\n");
 }
 
-/* ---- the user's fields -------------------------------------------------------------------------------- */
+/* ---- the user's fields ----------------------------------------------------------------------- */
 
 static void the_users_fields_follow_ours_in_their_order(void **state)
 {
@@ -184,7 +184,7 @@ static void a_chunked_body_has_no_length(void **state)
     check_octets(&parts, "PUT / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: Chunked\r\n\r\n");
 }
 
-/* ---- what the engine reads off -------------------------------------------------------------------------- */
+/* ---- what the engine reads off --------------------------------------------------------------- */
 
 static void a_request_knows_whether_it_may_be_sent_again(void **state)
 {
@@ -237,7 +237,7 @@ static void a_request_knows_whether_it_ends_its_connection(void **state)
     }
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void check_refused(const struct rv_request_parts *parts, const char *says)
 {

@@ -1,6 +1,6 @@
 /*
- * Where connections go: from a URL to addresses, by unix path, proxy, override or resolver. Only what
- * every machine resolves is asked for: literals, localhost, and names that nobody can have.
+ * Where connections go: from a URL to addresses, by unix path, proxy, override or resolver. Only
+ * what every machine resolves is asked for: literals, localhost, and names that nobody can have.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,7 +108,7 @@ static void a_name_that_nobody_has_is_an_error_with_the_resolvers_words(void **s
     rv_target_free(&target);
 }
 
-/* ---- unix sockets ---------------------------------------------------------------------------------- */
+/* ---- unix sockets ---------------------------------------------------------------------------- */
 
 static void a_unix_path_is_the_address_whatever_the_url_says(void **state)
 {
@@ -152,7 +152,7 @@ static void a_unix_path_that_no_address_holds_is_refused(void **state)
     rv_target_free(&target);
 }
 
-/* ---- overrides --------------------------------------------------------------------------------------- */
+/* ---- overrides ------------------------------------------------------------------------------- */
 
 static void an_override_gives_its_addresses_in_order(void **state)
 {
@@ -215,7 +215,7 @@ static void an_override_that_is_none_is_refused(void **state)
     }
 }
 
-/* ---- proxies and sources ------------------------------------------------------------------------------ */
+/* ---- proxies and sources --------------------------------------------------------------------- */
 
 static void a_proxy_is_where_connections_go_and_has_port_1080_by_default(void **state)
 {
