@@ -27,6 +27,12 @@ struct files {
     FILE *gnuplot, *csv; /* NULL: not asked for */
 };
 
+static int out_of_memory(void)
+{
+    fputs("ab: out of memory\n", stderr);
+    return EXIT_WRONG;
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------- */
 
 static bool open_file(const char *path, const char *kind, FILE **file)
@@ -130,7 +136,8 @@ static int say_violated_laws(const struct rv_load_result *result)
 
 /* The result knows the target that was sent; ApacheBench shows the path even when a proxy was told all of
    the URL. An empty body is a body. */
-static rv_error set_shown(const struct rv_ab_command *command, struct rv_load_result *result)
+static rv_error set_shown(const struct rv_ab_command *command, const char *line,
+                          struct rv_load_result *result)
 {
     const rv_bytes target = command->url.target;
     char *document;
@@ -140,35 +147,57 @@ static rv_error set_shown(const struct rv_ab_command *command, struct rv_load_re
     free(result->document);
     result->document = document;
     result->has_body = command->body_path != NULL;
-    return 0;
+    result->command = strdup(line);
+    return result->command == NULL ? RV_ENOMEM : 0;
+}
+
+static bool save(const struct rv_ab_command *command, const struct rv_load_result *result)
+{
+    char why[RV_REPORT_WHY_MAX];
+    if (command->save_path == NULL || rv_result_save(command->save_path, result, why) == 0)
+        return true;
+    fprintf(stderr, "ab: --save: %s\n", why);
+    return false;
+}
+
+static bool write_files(const struct rv_ab_command *command, struct files *files,
+                        const struct rv_load_result *result)
+{
+    return write_file(result, &files->csv, command->csv_path, rv_report_ab_csv) &&
+           write_file(result, &files->gnuplot, command->gnuplot_path, rv_report_ab_gnuplot);
+}
+
+static bool write_report(const struct rv_ab_command *command, const struct rv_load_result *result)
+{
+    fputs("\n\n", stdout);
+    rv_error error = rv_report_ab(result, &command->report, stdout);
+    if (fflush(stdout) == 0 && error == 0)
+        return true;
+    fprintf(stderr, "ab: cannot write the report: %s\n",
+            error == RV_ENOMEM ? rv_strerror(error) : strerror(errno));
+    return false;
 }
 
 static int report(const struct rv_ab_command *command, struct rv_ab_milestones *milestones,
                   struct files *files, struct rv_load_result *result)
 {
+    bool saved = save(command, result);
     if (result->end == RV_END_UNREACHED || result->end == RV_END_FAILURES)
         return rv_ab_say_given_up(result);
-    rv_error error = set_shown(command, result);
     rv_ab_say_end(command, milestones, result);
-    fputs("\n\n", stdout);
-    if (error == 0)
-        error = rv_report_ab(result, &command->report, stdout);
-    if (fflush(stdout) != 0 || error != 0) {
-        fprintf(stderr, "ab: cannot write the report: %s\n",
-                error != 0 ? rv_strerror(error) : strerror(errno));
+    if (!write_report(command, result))
         return EXIT_WRONG;
-    }
-    bool written = write_file(result, &files->csv, command->csv_path, rv_report_ab_csv) &&
-                   write_file(result, &files->gnuplot, command->gnuplot_path, rv_report_ab_gnuplot);
+    bool written = write_files(command, files, result);
     rv_ab_say_failures(command, result);
     int code = say_violated_laws(result);
     if (code != RV_EXIT_OK)
         return code;
-    return result->end == RV_END_INTERRUPTED || !written ? EXIT_WRONG : RV_EXIT_OK;
+    bool interrupted = result->end == RV_END_INTERRUPTED;
+    return interrupted || !written || !saved ? EXIT_WRONG : RV_EXIT_OK;
 }
 
-static int run_plan(const struct rv_ab_command *command, const struct rv_load_plan *plan,
-                    struct files *files)
+static int run_plan(const struct rv_ab_command *command, const char *line,
+                    const struct rv_load_plan *plan, struct files *files)
 {
     struct rv_ab_milestones milestones = rv_ab_milestones_of(command);
     struct rv_cli_run run = {
@@ -182,22 +211,17 @@ static int run_plan(const struct rv_ab_command *command, const struct rv_load_pl
     int code = rv_cli_run(plan, &run, &result);
     if (code != 0)
         return code;
-    code = report(command, &milestones, files, &result);
+    code = set_shown(command, line, &result) == 0 ? report(command, &milestones, files, &result)
+                                                  : out_of_memory();
     rv_load_result_free(&result);
     return code;
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------------------- */
 
-static int out_of_memory(void)
-{
-    fputs("ab: out of memory\n", stderr);
-    return EXIT_WRONG;
-}
-
 /* The body is read, the host is looked up, and all is run. */
-static int run_target(const struct rv_ab_command *command, struct rv_load_plan *plan, rv_bytes body,
-                      struct files *files)
+static int run_target(const struct rv_ab_command *command, const char *line,
+                      struct rv_load_plan *plan, rv_bytes body, struct files *files)
 {
     char why[RV_TARGET_WHY_MAX];
     struct rv_load_target *target = &plan->target;
@@ -211,10 +235,10 @@ static int run_target(const struct rv_ab_command *command, struct rv_load_plan *
                 target->proxy != NULL ? target->proxy : target->host, why);
         return EXIT_NAME;
     }
-    return run_plan(command, plan, files);
+    return run_plan(command, line, plan, files);
 }
 
-static int run_command(const struct rv_ab_command *command)
+static int run_command(const struct rv_ab_command *command, const char *line)
 {
     char why[RV_FILE_WHY_MAX];
     struct rv_buffer body = {.ptr = NULL};
@@ -225,8 +249,10 @@ static int run_command(const struct rv_ab_command *command)
     set_limits(command, &plan);
     if (command->body_path != NULL && rv_file_read(command->body_path, &body, why) != 0)
         fprintf(stderr, "ab: %s\n", why);
+    else if (command->save_path != NULL && rv_file_may_write(command->save_path, why) != 0)
+        fprintf(stderr, "ab: --save: %s\n", why);
     else if (open_files(command, &files))
-        code = run_target(command, &plan, rv_slice(body.ptr, body.len), &files);
+        code = run_target(command, line, &plan, rv_slice(body.ptr, body.len), &files);
     close_files(&files);
     rv_buffer_free(&body);
     rv_request_free(&request);
@@ -236,14 +262,20 @@ static int run_command(const struct rv_ab_command *command)
 
 int rv_cli_ab(int argc, char **argv)
 {
+    static char name[] = "ab";
+    argv[0] = name;                                          /* by whatever path it was called */
+    char *line = rv_cli_command_line("rivulet", argc, argv); /* before getopt reorders it */
     struct rv_ab_command *command = malloc(sizeof *command);
     int code = RV_EXIT_OK;
-    if (command == NULL)
+    if (command == NULL || line == NULL) {
+        free(command);
+        free(line);
         return out_of_memory();
+    }
     rv_ab_parse(command, argc, argv);
     switch (command->asked) {
     case RV_AB_RUN:
-        code = run_command(command);
+        code = run_command(command, line);
         break;
     case RV_AB_VERSION:
         rv_ab_say_banner(false);
@@ -262,5 +294,6 @@ int rv_cli_ab(int argc, char **argv)
         break;
     }
     free(command);
+    free(line);
     return code;
 }

@@ -332,8 +332,9 @@ static bool check(struct rv_ab_command *command, int argc, char **argv)
 
 void rv_ab_parse(struct rv_ab_command *command, int argc, char **argv)
 {
-    enum { HELP = 256 };
+    enum { HELP = 256, SAVE };
     static const struct option long_options[] = {{"help", no_argument, NULL, HELP},
+                                                 {"save", required_argument, NULL, SAVE},
                                                  {NULL, 0, NULL, 0}};
     *command = (struct rv_ab_command){
         .requests = 1,
@@ -355,8 +356,14 @@ void rv_ab_parse(struct rv_ab_command *command, int argc, char **argv)
         case HELP:
             command->asked = RV_AB_HELP;
             return;
+        case SAVE:
+            command->save_path = optarg;
+            break;
         case ':':
-            wrong(command, RV_AB_WRONG_USAGE, "option requires an argument -- %c", optopt);
+            if (optopt == SAVE)
+                wrong(command, RV_AB_WRONG_USAGE, "option requires an argument -- save");
+            else
+                wrong(command, RV_AB_WRONG_USAGE, "option requires an argument -- %c", optopt);
             return;
         case '?':
             wrong(command, RV_AB_WRONG_USAGE, "illegal option -- %s",

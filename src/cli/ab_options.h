@@ -64,6 +64,7 @@ struct rv_ab_command {
     bool quiet; /* -q */
     int verbosity;
     const char *gnuplot_path, *csv_path; /* NULL: none */
+    const char *save_path;               /* --save, which ApacheBench has not; NULL: none */
 
     char tls_option; /* the first of -Z, -f and -E; '\0': none */
 };

@@ -45,6 +45,7 @@ void rv_ab_say_usage(FILE *file)
           "    -w              report in HTML tables\n"
           "    -x -y -z attr   attributes of their table, tr, and td or th; imply -w\n"
           "    -I -Z -f -E     for https, which is not supported yet\n"
+          "    --save file     the whole result as JSON, for rivulet report\n"
           "    -V              version\n"
           "    -h              this text on stderr, with status 22; --help: on stdout\n",
           file);

@@ -160,8 +160,8 @@ def test_times_are_those_that_the_server_takes(pair):
         theirs, ours = pair.both("-n", 5, server.url())
         for outcome in (theirs, ours):
             least, mean, _, _, most = outcome.row("Total")
-            assert 20 <= least < 40 and 300 <= most < 340 and 100 <= mean < 130, outcome
-            assert 300 <= outcome.number(r" 100% +(\d+) \(longest request\)$") < 340
+            assert least >= 20 and mean >= 100 and 300 <= most < 2000, outcome
+            assert outcome.number(r" 100% +(\d+) \(longest request\)$") == most
 
 
 # ---- what is read by programs --------------------------------------------------------------------

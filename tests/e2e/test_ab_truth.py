@@ -3,6 +3,7 @@
 Each server here is scripted, so that the right number is known.
 """
 
+import json
 import re
 import shutil
 import signal
@@ -238,37 +239,46 @@ def test_a_server_that_goes_away_ends_the_run(ab):
 DELAYS_MS = (10, 50, 100, 200, 300)
 
 
-def delayed(delays_ms):
-    def script(conversation):
-        request = conversation.request()
-        conversation.wait(delays_ms[(request.number - 1) % len(delays_ms)] / 1000)
-        conversation.send(answer(version="1.0"))
-    return script
+@pytest.fixture
+def timed(ab, tmp_path):
+    """Runs one request after the other at a server with these delays. Gives the outcome, and the times
+    of each request from first to last as the file of -g has them: column by column, in its order."""
+    def run(delays_ms, *words):
+        def script(conversation):
+            request = conversation.request()
+            conversation.wait(delays_ms[(request.number - 1) % len(delays_ms)] / 1000)
+            conversation.send(answer(version="1.0"))
+
+        plot = tmp_path / "plot.tsv"
+        with Scripted(script) as server:
+            outcome = ab("-g", plot, "-n", len(delays_ms), *words, server.url())
+        header, *rows = [line.split("\t") for line in plot.read_text().splitlines()]
+        columns = {name: [int(row[i]) for row in rows] for i, name in enumerate(header) if i > 0}
+        assert all(time_ms >= delay_ms for time_ms, delay_ms in zip(columns["ttime"], delays_ms))
+        return outcome, columns
+    return run
 
 
-def test_the_median_is_the_middle_one(ab):
-    """Of an odd number ApacheBench takes the mean of the middle one and the next, 150 here; of an even
-    number the upper one of the two."""
-    with Scripted(delayed(DELAYS_MS)) as server:
-        median = ab("-n", 5, server.url()).row("Total")[3]
-        assert 100 <= median < 140
-    with Scripted(delayed(DELAYS_MS[1:])) as server:
-        median = ab("-n", 4, server.url()).row("Total")[3]
-        assert 150 <= median < 190
+def test_the_median_is_the_middle_one(timed):
+    """Of an odd number ApacheBench takes the mean of the middle one and the next, of an even number the
+    upper one of the two."""
+    outcome, columns = timed(DELAYS_MS)
+    assert outcome.row("Total")[3] == pytest.approx(columns["ttime"][2], abs=1, rel=0.002)
+    outcome, columns = timed(DELAYS_MS[1:])
+    middle = columns["ttime"][1:3]
+    assert outcome.row("Total")[3] == pytest.approx(sum(middle) / 2, abs=1, rel=0.002)
 
 
-def test_a_percentage_is_what_so_many_were_served_in(ab, tmp_path):
+def test_a_percentage_is_what_so_many_were_served_in(timed, tmp_path):
     """ApacheBench takes the next one, and its file ends with what lies behind the array."""
     table = tmp_path / "table.csv"
-    with Scripted(delayed(DELAYS_MS)) as server:
-        outcome = ab("-n", 5, "-e", table, server.url())
-        assert 200 <= outcome.number(r"  80% +(\d+)$") < 290
-        assert 300 <= outcome.number(r"  90% +(\d+)$") < 390
-        rows = [float(row.split(",")[1]) for row in table.read_text().splitlines()[1:]]
-        for first, last, delay_ms in ((0, 20, 10), (21, 40, 50), (41, 60, 100), (61, 80, 200),
-                                      (81, 100, 300)):
-            assert all(delay_ms <= row < delay_ms + 40 for row in rows[first:last + 1]), rows
-        assert rows == sorted(rows)
+    outcome, columns = timed(DELAYS_MS, "-e", table)
+    totals = columns["ttime"]
+    assert outcome.number(r"  80% +(\d+)$") == pytest.approx(totals[3], abs=1, rel=0.002)
+    assert outcome.number(r"  90% +(\d+)$") == pytest.approx(totals[4], abs=1, rel=0.002)
+    rows = [float(row.split(",")[1]) for row in table.read_text().splitlines()[1:]]
+    expected = [totals[max(0, -(-percent * 5 // 100) - 1)] for percent in range(101)]
+    assert rows == pytest.approx(expected, abs=1, rel=0.002)
 
 
 def test_no_run_is_called_unreliable_because_of_rounding(ab, demo):
@@ -282,14 +292,14 @@ def test_reused_connections_take_no_time_to_connect(ab, demo):
     assert least == median == 0
 
 
-def test_html_shows_the_time_of_processing(ab):
+def test_html_shows_the_time_of_processing(timed):
     """ApacheBench subtracts the least, mean and most of one row from those of another."""
-    with Scripted(delayed((100, 200))) as server:
-        outcome = ab("-w", "-n", 2, server.url())
-        cells = re.findall(r">Processing:</th><td[^>]*> *(\d+)</td><td[^>]*> *(\d+)</td>"
-                           r"<td[^>]*> *(\d+)</td>", outcome.report)
-        least, mean, most = (int(cell) for cell in cells[0])
-        assert 100 <= least < 140 and 150 <= mean < 190 and 200 <= most < 240
+    outcome, columns = timed((100, 200), "-w")
+    cells = re.findall(r">Processing:</th><td[^>]*> *(\d+)</td><td[^>]*> *(\d+)</td>"
+                       r"<td[^>]*> *(\d+)</td>", outcome.report)
+    times = columns["dtime"]
+    assert [int(cell) for cell in cells[0]] == pytest.approx(
+        [min(times), sum(times) / 2, max(times)], abs=1, rel=0.002)
 
 
 # ---- requests ------------------------------------------------------------------------------------
@@ -356,3 +366,24 @@ def test_tls_is_refused_for_now(ab):
     outcome = ab("https://127.0.0.1/")
     assert outcome.status == 22
     assert outcome.stderr.startswith("ab: https is not supported yet: ")
+
+
+# ---- what ApacheBench has not --------------------------------------------------------------------
+
+def test_a_result_can_be_saved(ab, demo, tmp_path):
+    saved = tmp_path / "result.json"
+    outcome = ab("--save", saved, "-n", 9, "-k", demo.url("/hello"))
+    result = json.loads(saved.read_text())
+    assert outcome.status == 0
+    assert result["requests"]["answered"] == 9
+    assert result["command"].startswith("rivulet ab --save ")
+    with refusing() as port:
+        assert ab("--save", saved, "-n", 9, f"127.0.0.1:{port}/").status == 111
+    assert json.loads(saved.read_text())["failures"]["connect_refused"]["count"] == 1
+
+
+def test_a_result_that_cannot_be_saved_costs_no_run(ab, demo):
+    outcome = ab("--save", "/nonexistent/file", demo.url("/ok"))
+    assert outcome.status == 1
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith('ab: --save: cannot write "/nonexistent/file": ')

@@ -274,7 +274,8 @@ static void one_url_is_needed(void **state)
 static void the_report_has_its_options(void **state)
 {
     (void)state;
-    EXPECT_RUN("-d", "-S", "-l", "-q", "-g", "g", "-e", "e", URL);
+    EXPECT_RUN("-d", "-S", "-l", "-q", "-g", "g", "-e", "e", "--save", "s", URL);
+    assert_string_equal(command.save_path, "s");
     assert_true(command.report.no_percentiles && command.report.no_statistics);
     assert_true(command.report.variable_length && command.quiet);
     assert_string_equal(command.gnuplot_path, "g");
@@ -314,6 +315,7 @@ static void unknown_options_are_named(void **state)
     EXPECT_WRONG(RV_AB_WRONG_USAGE, "illegal option -- Q", "-kQ", URL);
     EXPECT_WRONG(RV_AB_WRONG_USAGE, "illegal option -- --nix", "--nix", URL);
     EXPECT_WRONG(RV_AB_WRONG_USAGE, "option requires an argument -- n", URL, "-n");
+    EXPECT_WRONG(RV_AB_WRONG_USAGE, "option requires an argument -- save", URL, "--save");
 }
 
 int main(void)
