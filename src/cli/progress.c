@@ -17,6 +17,7 @@ void rv_progress_start(struct rv_progress *progress, FILE *file)
     bool moves = terminal == NULL || strcmp(terminal, "dumb") != 0;
     progress->file = moves && isatty(fileno(file)) ? file : NULL;
     progress->line_stands = false;
+    progress->label = NULL;
 }
 
 static void put_time(uint64_t us, char text[24])
@@ -47,7 +48,8 @@ void rv_progress_show(const struct rv_load_progress *now, void *ctx)
     if (progress->file == NULL)
         return;
     rv_progress_text(now, text);
-    fprintf(progress->file, "\r%s" ERASE_REST, text);
+    fprintf(progress->file, "\r%s%s%s" ERASE_REST, progress->label == NULL ? "" : progress->label,
+            progress->label == NULL ? "" : "  ", text);
     fflush(progress->file);
     progress->line_stands = true;
 }

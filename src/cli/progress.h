@@ -12,11 +12,12 @@
 #define RV_PROGRESS_TICK_MS 500
 
 struct rv_progress {
-    FILE *file;       /* NULL: nobody looks */
-    bool line_stands; /* there is one to be erased */
+    FILE *file;        /* NULL: nobody looks */
+    bool line_stands;  /* there is one to be erased */
+    const char *label; /* what stands before the numbers; NULL: nothing */
 };
 
-/* Shows progress on `file` when that is a terminal. */
+/* Shows progress on `file` when that is a terminal. Without a label, which may be set then. */
 void rv_progress_start(struct rv_progress *progress, FILE *file);
 
 /* An rv_cli_run's on_progress; `ctx` is a struct rv_progress. */

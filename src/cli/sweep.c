@@ -4,6 +4,7 @@
  */
 #include "cli/cli.h"
 #include "cli/demo_process.h"
+#include "cli/file.h"
 #include "cli/run.h"
 #include "cli/sweep_options.h"
 #include "cli/sweep_run.h"
@@ -275,6 +276,11 @@ int rv_cli_sweep(int argc, char **argv)
     int status = rv_sweep_options_parse(argc, argv, &options);
     if (status >= 0)
         return status;
+    char why[RV_FILE_WHY_MAX];
+    if (options.output != NULL && rv_file_may_write(options.output, why) != 0) {
+        fprintf(stderr, RV_SWEEP_NAME ": %s\n", why);
+        return RV_EXIT_NO_START;
+    }
     char *command = rv_cli_command_line("rivulet", argc, argv);
     struct state state = {
         .options = &options,

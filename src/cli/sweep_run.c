@@ -3,6 +3,7 @@
  */
 #include "cli/sweep_run.h"
 #include "cli/ab_process.h"
+#include "cli/progress.h"
 #include "cli/run.h"
 #include "report/report.h"
 
@@ -10,11 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define USER_AGENT "rivulet/" RV_VERSION_TEXT
-#define PROGRESS_MS 500
-#define PROGRESS_WIDTH 72
+#define LABEL_MAX 48
 
 /* ---- the URL of a row -------------------------------------------------------------------------------- */
 
@@ -110,23 +109,6 @@ static struct rv_load_plan plan_of(const struct rv_sweep_run *run, const struct 
     };
 }
 
-/* ---- progress, on a terminal ---------------------------------------------------------------------------------- */
-
-static void show_progress(const struct rv_load_progress *progress, void *ctx)
-{
-    const struct rv_sweep_row *row = ctx;
-    char line[PROGRESS_WIDTH + 1];
-    snprintf(line, sizeof line, "%s, %" PRIu32 " clients, %" PRIu64 " of %" PRIu64 ": %.0f req/sec",
-             rv_sweep_kind_name(row->kind), row->clients, progress->answered, row->requests,
-             progress->rate_per_s);
-    fprintf(stderr, "\r%-*s", PROGRESS_WIDTH, line);
-}
-
-static void wipe_progress(void)
-{
-    fprintf(stderr, "\r%*s\r", PROGRESS_WIDTH, "");
-}
-
 /* ---- from a result to a row -------------------------------------------------------------------------------------- */
 
 static void tell_laws(const struct rv_load_result *result, const struct rv_sweep_row *row)
@@ -160,17 +142,21 @@ static int take_result(const struct rv_sweep_run *run, struct rv_load_result *re
 static int run_plan(const struct rv_sweep_run *run, const struct rv_load_plan *plan,
                     struct rv_sweep_row *row, bool *is_row)
 {
-    bool shows = isatty(STDERR_FILENO);
+    char label[LABEL_MAX];
+    struct rv_progress progress;
     struct rv_load_result result;
+    snprintf(label, sizeof label, "%s %" PRIu64 ":", rv_sweep_kind_name(row->kind),
+             row->kind == RV_SWEEP_SIZE ? row->bytes : row->clients);
+    rv_progress_start(&progress, stderr);
+    progress.label = label;
     int status = rv_cli_run(plan,
                             &(struct rv_cli_run){.name = RV_SWEEP_NAME,
                                                  .hushed = true,
-                                                 .tick_ms = shows ? PROGRESS_MS : 0,
-                                                 .on_progress = shows ? show_progress : NULL,
-                                                 .ctx = row},
+                                                 .tick_ms = RV_PROGRESS_TICK_MS,
+                                                 .on_progress = rv_progress_show,
+                                                 .ctx = &progress},
                             &result);
-    if (shows)
-        wipe_progress();
+    rv_progress_end(&progress);
     if (status != 0)
         return status;
     *is_row = true;
