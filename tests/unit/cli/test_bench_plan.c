@@ -189,6 +189,7 @@ static void connections_are_kept_or_not_in_both_versions(void **state)
         {"--no-keepalive|127.0.0.1", "Connection: close\r\n", true},
         {"--http1.0|127.0.0.1", "Connection: keep-alive\r\n", false},
         {"--http1.0|--no-keepalive|127.0.0.1", NULL, true},
+        {"--no-keepalive|-H|Connection: keep-alive|127.0.0.1", "Connection: keep-alive\r\n", true},
         {"-H|Connection: close|127.0.0.1", "Connection: close\r\n", true},
         {"--http1.0|-H|Connection:|127.0.0.1", NULL, true},
     };
