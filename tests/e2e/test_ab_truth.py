@@ -379,7 +379,7 @@ def test_a_result_can_be_saved(ab, demo, tmp_path):
     assert result["command"].startswith("rivulet ab --save ")
     with refusing() as port:
         assert ab("--save", saved, "-n", 9, f"127.0.0.1:{port}/").status == 111
-    assert json.loads(saved.read_text())["failures"]["connect_refused"]["count"] == 1
+    assert json.loads(saved.read_text())["failures"]["connect_refused"]["count"] >= 1
 
 
 def test_a_result_that_cannot_be_saved_costs_no_run(ab, demo):
