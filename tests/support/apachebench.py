@@ -33,15 +33,19 @@ class Outcome:
     stderr: str
 
     @property
+    def report_start(self):
+        start = re.search(r"^(<table|Server Software)", self.stdout, re.M)
+        return start.start() if start else len(self.stdout)
+
+    @property
     def report(self):
         """From "Server Software" on; "" when there is none."""
-        start = re.search(r"^(<table|Server Software)", self.stdout, re.M)
-        return UNRELIABLE.sub("", self.stdout[start.start():]) if start else ""
+        return UNRELIABLE.sub("", self.stdout[self.report_start:])
 
     @property
     def before(self):
         """What stands between the banner and the report."""
-        return self.stdout[:len(self.stdout) - len(self.report)].split("\n", 4)[4]
+        return self.stdout[:self.report_start].split("\n", 4)[4]
 
     @property
     def counted(self):
