@@ -5,6 +5,7 @@ Each server here is scripted, so that the right number is known.
 
 import json
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -232,6 +233,39 @@ def test_a_server_that_goes_away_ends_the_run(ab):
         assert re.search(r"^Total of \d+ requests completed$", outcome.stdout.split("...", 1)[1],
                          re.M)
         assert "\nTest aborted after 10 failures\n\n" in outcome.stderr
+
+
+def test_with_r_connections_that_fail_are_counted(ab):
+    def script(conversation):
+        conversation.request()
+        if server.connections == 5:
+            server.stop_listening()
+        conversation.send(answer(version="1.0"))
+
+    with Scripted(script) as server:
+        outcome = ab("-r", "-n", 12, server.url())
+        assert outcome.status == 0, outcome
+        assert outcome.value("Complete requests") == "12"
+        assert outcome.failures == (7, 0, 0, 0)
+
+
+def test_more_clients_than_descriptors_are_refused_before_the_run(ab, demo):
+    def few_descriptors():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    outcome = ab("-c", 100, "-n", 100, demo.url("/ok"), preexec_fn=few_descriptors)
+    assert outcome.status == 2
+    assert outcome.report == ""
+    assert re.search(r"^ab: .*100.*descriptors", outcome.stderr), outcome
+
+
+def test_a_report_that_cannot_be_written_is_an_error(tmp_path, demo):
+    pair = apachebench.Pair(tmp_path)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([pair.link, demo.url("/ok")], stdout=full, stderr=subprocess.PIPE,
+                              text=True, timeout=60, env=sanitizer_environment(), check=False)
+    assert done.returncode == 1
+    assert done.stderr == "ab: cannot write the report: No space left on device\n"
 
 
 # ---- numbers -------------------------------------------------------------------------------------
