@@ -3,10 +3,10 @@
  * all its streams share. It owns those, never the streams. Everything here belongs to the loop's
  * thread; only rv_loop_post may be called from elsewhere.
  *
- * One turn: wait for completions and dispatch them, sound the alarm, fire timers, run the inbox, give
- * the streams that asked for it another go, bury the streams that were closed. Whatever a stream has written meanwhile
- * sits in the output page until its dispatch ends (or another stream needs the page) and leaves with
- * one system call.
+ * One turn: send what was written since the last, wait for completions and dispatch them, sound the
+ * alarm, fire timers, run the inbox, give the streams that asked for it another go, bury the streams
+ * that were closed. Whatever a stream has written meanwhile sits in the output page until its dispatch
+ * ends (or another stream needs the page) and leaves with one system call.
  */
 #ifndef RV_IO_LOOP_H
 #define RV_IO_LOOP_H
