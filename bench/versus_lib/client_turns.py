@@ -32,7 +32,8 @@ def server_of(bench, case):
     """The one that all clients ask; raises Unavailable if it cannot run here."""
     server = bench.server(case.servers[0])
     if case.kind == "storm":
-        return server.with_workers(len(case.server_cpus.split(",")))
+        server = server.with_workers(len(case.server_cpus.split(",")))
+        server.name = f"rivulet with {server.name}"
     return server
 
 

@@ -152,9 +152,10 @@ class RivuletBench(RivuletClient):
     def read(self, output):
         try:
             result = json.loads(output)
-            answered, failed = result["answered"], result["failed"]
-            other = answered - result["statuses"].get("200", 0)
-            return Report(answered, result["elapsed_us"] / 1e6, {"failed": failed, "status": other})
+            answered = result["requests"]["answered"]
+            errors = {"failed": result["requests"]["failed"],
+                      "status": answered - result["statuses"].get("200", 0)}
+            return Report(answered, result["elapsed_us"] / 1e6, errors)
         except (json.JSONDecodeError, KeyError) as problem:
             raise ValueError(f"its JSON cannot be read: {problem}") from None
 
