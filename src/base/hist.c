@@ -16,6 +16,8 @@
 /* Values from here on have no place: the wire form's are signed. */
 #define HIGHEST_MAX ((uint64_t)INT64_MAX)
 
+#define PAGE_BYTES_MIN 4096
+
 static unsigned half_magnitude_of(unsigned digits)
 {
     /* Up to 2 * 10^digits each value has a place of its own. */
@@ -46,6 +48,16 @@ uint32_t rv_hist_places(unsigned digits, uint64_t highest)
     return (bucket + 2) << half_magnitude; /* to the end of the bucket, as HdrHistogram's do */
 }
 
+/* The kernel gives a page with the first write to it: that happens here, not in the middle of a run. The
+   compiler knows that calloc's octets are zero, and may leave out a memset. */
+static void touch(uint64_t *counts, uint32_t places)
+{
+    volatile uint64_t *touched = counts;
+    for (uint32_t i = 0; i < places; i += PAGE_BYTES_MIN / sizeof *counts)
+        touched[i] = 0;
+    touched[places - 1] = 0;
+}
+
 rv_error rv_hist_init(struct rv_hist *hist, unsigned digits, uint64_t highest)
 {
     uint32_t places = rv_hist_places(digits, highest);
@@ -54,6 +66,7 @@ rv_error rv_hist_init(struct rv_hist *hist, unsigned digits, uint64_t highest)
     uint64_t *counts = calloc(places, sizeof *counts);
     if (counts == NULL)
         return RV_ENOMEM;
+    touch(counts, places);
     unsigned half_magnitude = half_magnitude_of(digits);
     *hist = (struct rv_hist){
         .counts = counts,

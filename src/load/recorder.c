@@ -26,12 +26,10 @@ rv_error rv_recorder_init(struct rv_recorder *recorder, bool keep_samples)
         return RV_ENOMEM;
     }
     for (size_t i = 0; i < RV_LOAD_SERIES_MAX; i++) {
-        struct rv_hist *total = &recorder->periods[i].total;
-        if (rv_hist_init(total, COARSE_DIGITS, RV_HIST_HOUR_US) != 0) {
+        if (rv_hist_init(&recorder->periods[i].total, COARSE_DIGITS, RV_HIST_HOUR_US) != 0) {
             rv_recorder_free(recorder);
             return RV_ENOMEM;
         }
-        rv_hist_reset(total); /* touches it now, so that a longer run takes no more memory */
     }
     recorder->period = recorder->periods;
     return 0;
