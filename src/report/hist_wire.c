@@ -228,7 +228,8 @@ static void take_head(struct inflating *from, struct rv_hist *hist, uint32_t *co
         fail(from, RV_ENOMEM, "out of memory");
 }
 
-static void take_counts(struct inflating *from, struct rv_hist *hist, uint32_t counts_bytes)
+/* Returns how many places were told of. */
+static uint32_t take_counts(struct inflating *from, struct rv_hist *hist, uint32_t counts_bytes)
 {
     uint32_t place = 0;
     while (counts_bytes > 0 && from->error == 0) {
@@ -240,12 +241,13 @@ static void take_counts(struct inflating *from, struct rv_hist *hist, uint32_t c
         if (steps > hist->counts_length - place)
             refuse(from, "the histogram has more places than its head says");
         if (from->error != 0)
-            return;
+            break;
         if (count > 0)
             hist->counts[place] = (uint64_t)count;
         place += (uint32_t)steps;
         counts_bytes -= length;
     }
+    return place;
 }
 
 /* The checksum stands behind the last octet: it is looked at on the way to the end. */
@@ -257,10 +259,10 @@ static void take_end(struct inflating *from)
 
 /* Count, smallest, largest, sum and squares from the places: as if each value were in the middle of its
    own. False: they are more than 64 bits hold. */
-static bool add_up(struct rv_hist *hist)
+static bool add_up(struct rv_hist *hist, uint32_t places)
 {
     bool overflow = false;
-    for (uint32_t i = 0; i < hist->counts_length; i++) {
+    for (uint32_t i = 0; i < places; i++) {
         uint64_t count = hist->counts[i];
         if (count == 0)
             continue;
@@ -292,10 +294,10 @@ static rv_error inflate_hist(unsigned char *octets, size_t length, struct rv_his
     struct rv_hist made = {.counts = NULL};
     uint32_t counts_bytes = 0;
     take_head(&from, &made, &counts_bytes);
-    take_counts(&from, &made, counts_bytes);
+    uint32_t places = take_counts(&from, &made, counts_bytes);
     if (from.error == 0)
         take_end(&from);
-    if (from.error == 0 && !add_up(&made))
+    if (from.error == 0 && !add_up(&made, places))
         refuse(&from, "the histogram's values add up to more than 64 bits hold");
     inflateEnd(&from.stream);
     if (from.error != 0) {

@@ -89,7 +89,8 @@ static bool same_place(const struct rv_hist *hist, uint64_t a, uint64_t b)
 static bool sum_is_possible(const struct rv_hist *hist, uint64_t sum)
 {
     unsigned __int128 least = 0, most = 0;
-    for (uint32_t i = 0; i < hist->counts_length; i++) {
+    uint32_t last = rv_hist_index(hist, hist->max);
+    for (uint32_t i = rv_hist_index(hist, hist->min); i <= last; i++) {
         least += (unsigned __int128)rv_hist_lowest_at(hist, i) * hist->counts[i];
         most += (unsigned __int128)rv_hist_highest_at(hist, i) * hist->counts[i];
     }

@@ -10,6 +10,7 @@
 #include "report/json_tables.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -838,6 +839,34 @@ static void a_file_with_octets_changed_does_no_harm(void **state)
     free_result(source);
 }
 
+/* ---- memory ------------------------------------------------------------------------------------------------- */
+
+static long allocations_left; /* of jansson's */
+
+static void *counted_malloc(size_t size)
+{
+    return allocations_left-- > 0 ? malloc(size) : NULL;
+}
+
+/* What jansson needs, that is; the fuzz targets let the rest run out. */
+static void memory_that_runs_out_makes_no_half_of_a_document(void **state)
+{
+    (void)state;
+    struct rv_load_result *result = full_result();
+    result->sample_count = 1;
+    allocations_left = LONG_MAX;
+    json_set_alloc_funcs(counted_malloc, free);
+    json_decref(json_of(result));
+    long needed = LONG_MAX - allocations_left;
+    assert_true(needed > 1000);
+    for (long i = 0; i < needed; i += i < 200 ? 1 : 29) {
+        allocations_left = i;
+        assert_null(rv_result_to_json(result));
+    }
+    json_set_alloc_funcs(malloc, free);
+    free_result(result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -865,6 +894,7 @@ int main(void)
         cmocka_unit_test(brackets_without_end_are_refused),
         cmocka_unit_test(a_file_cut_off_anywhere_is_refused),
         cmocka_unit_test(a_file_with_octets_changed_does_no_harm),
+        cmocka_unit_test(memory_that_runs_out_makes_no_half_of_a_document),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
