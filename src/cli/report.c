@@ -30,8 +30,8 @@ static void print_help(void)
 {
     puts("usage: rivulet report [OPTION]... FILE\n"
          "\n"
-         "Renders a saved result again, such as one of rivulet bench -o. A FILE of - is read\n"
-         "from standard input.\n"
+         "Renders a result again that rivulet bench -o or rivulet ab --save has saved. A FILE\n"
+         "of - is read from standard input.\n"
          "\n"
          "      --format FORM    text (default), json, csv, ab or cherrypy\n"
          "  -o, --output FILE    write the report there, and not to standard output\n"

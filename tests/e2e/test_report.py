@@ -240,3 +240,36 @@ def test_the_page_names_what_help_names():
         assert f"--{word}" in out and f"Fl Fl {word}" in page
     for form in ("text", "json", "csv", "ab", "cherrypy"):
         assert form in out and f".It Cm {form}" in page
+
+
+# ---- results of other commands -------------------------------------------------------------------
+
+def test_a_row_of_a_sweep_is_a_result(demo, tmp_path):
+    path = tmp_path / "sweep.json"
+    rivulet("sweep", "-n", 40, "--clients", 2, "-o", path, demo.url("/ok"))
+    _, err = report(path, code=2)
+    assert '"format" is "rivulet-sweep": each of its "rows" has a "result"' in err
+    row = load(path)["rows"][0]
+    check(row["result"])
+    assert row["result"]["requests"]["answered"] == row["completed"] == 40
+    assert "200: 40" in report("-", text=json.dumps(row["result"]))[0]
+
+
+def test_what_ab_saves_is_a_result(demo, tmp_path):
+    path = tmp_path / "ab.json"
+    printed, _ = rivulet("ab", "-q", "-k", "-n", 40, "-c", 2, "--save", path, demo.url("/ok"))
+    check(load(path))
+    again = report("--format", "ab", path)[0]
+    assert again in printed
+    assert re.search(r"^Keep-Alive requests:    40$", again, re.M)
+
+
+def test_samples_are_saved_when_ab_takes_them(demo, tmp_path):
+    path = tmp_path / "ab.json"
+    rivulet("ab", "-q", "-n", 10, "-c", 2, "-g", tmp_path / "plot", "--save", path,
+            demo.url("/ok"))
+    result = load(path)
+    check(result)
+    assert len(result["samples"]) == 10
+    assert {sample["status"] for sample in result["samples"]} == {200}
+    assert load(path) == json.loads(report("--format", "json", path)[0])
