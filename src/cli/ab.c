@@ -188,7 +188,7 @@ static int report(const struct rv_ab_command *command, struct rv_ab_milestones *
     if (!write_report(command, result))
         return EXIT_WRONG;
     bool written = write_files(command, files, result);
-    rv_ab_say_failures(command, result);
+    rv_ab_say_causes(command, result);
     int code = say_violated_laws(result);
     if (code != RV_EXIT_OK)
         return code;

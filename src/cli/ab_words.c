@@ -3,7 +3,7 @@
  */
 #include "cli/ab_words.h"
 
-#include "load/plan.h"
+#include "report/why.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,7 +36,7 @@ void rv_ab_say_usage(FILE *file)
           "    -X host[:port]  through this proxy; port 80\n"
           "    -B address      local address, or a range of them\n"
           "    -b bytes        buffers of the sockets\n"
-          "    -v level        2 shows the request and the first answer, 3 every status\n"
+          "    -v level        1 tells causes, 2 the request and the first answer, 3 every status\n"
           "    -q              no progress\n"
           "    -d              no table of percentages\n"
           "    -S              no deviation and median\n"
@@ -183,15 +183,27 @@ static uint64_t timeouts_of(const struct rv_load_result *result)
            result->failures[RV_FAILURE_HEAD_TIMEOUT] + result->failures[RV_FAILURE_BODY_TIMEOUT];
 }
 
-void rv_ab_say_failures(const struct rv_ab_command *command, const struct rv_load_result *result)
+static void say_findings(const struct rv_load_result *result)
+{
+    struct rv_finding findings[RV_FINDINGS_MAX];
+    uint32_t count = rv_why(result, findings);
+    for (uint32_t i = 0; i < count; i++)
+        fprintf(stderr, "ab: %s%s%s\n", findings[i].text, findings[i].remedy[0] != '\0' ? " " : "",
+                findings[i].remedy);
+}
+
+void rv_ab_say_causes(const struct rv_ab_command *command, const struct rv_load_result *result)
 {
     uint64_t timeouts = timeouts_of(result);
     if (timeouts > 0)
         fprintf(stderr,
                 "ab: %" PRIu64 " of the failed requests had no answer within %" PRIu64 " s (-s)\n",
                 timeouts, command->timeout_s);
-    for (uint32_t i = 0; command->verbosity >= 1 && i < result->errno_count; i++) {
+    if (command->verbosity < 1)
+        return;
+    for (uint32_t i = 0; i < result->errno_count; i++) {
         say_errno(&result->errnos[i]);
         fprintf(stderr, ", %" PRIu64 " times\n", result->errnos[i].count);
     }
+    say_findings(result);
 }

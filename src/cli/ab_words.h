@@ -36,7 +36,8 @@ void rv_ab_say_end(const struct rv_ab_command *command, struct rv_ab_milestones 
 /* The run was given up: why. Returns the exit code, which is the error's number. */
 int rv_ab_say_given_up(const struct rv_load_result *result);
 
-/* Failures that the report has no words for. */
-void rv_ab_say_failures(const struct rv_ab_command *command, const struct rv_load_result *result);
+/* What the report has no words for: requests that were out of time; with -v the errors that were passed
+   over, and what the evidence says about the whole. */
+void rv_ab_say_causes(const struct rv_ab_command *command, const struct rv_load_result *result);
 
 #endif

@@ -155,7 +155,17 @@ def test_a_reset_is_one_failure(ab):
 def test_resets_are_told_with_v(ab):
     with Scripted(each_on_its_own([answer(version="1.0"), None])) as server:
         outcome = ab("-r", "-v", 1, "-n", 6, server.url())
-        assert outcome.stderr == "apr_socket_recv: Connection reset by peer (104), 3 times\n"
+        assert outcome.stderr.startswith(
+            "apr_socket_recv: Connection reset by peer (104), 3 times\n")
+
+
+def test_the_cause_of_waiting_is_told_with_v(ab):
+    """A full accept queue is why connecting takes whole seconds: its limit and its length prove it."""
+    with Scripted(lambda conversation: None, backlog=2, accepts=False) as server:
+        outcome = ab("-v", 1, "-r", "-s", 1, "-c", 10, "-n", 10, server.url())
+        assert re.search(r"^ab: Accept queue overflow: .* a backlog of 2, .* 3 ", outcome.stderr,
+                         re.M), outcome
+        assert outcome.failures == (7, 3, 0, 0)
 
 
 def test_a_kept_connection_that_the_server_closes_is_no_failure(ab):
