@@ -36,11 +36,12 @@ void rv_listener_defer(struct rv_listener *listener, bool defer)
 void rv_listener_ready(struct rv_listener *listener)
 {
     unsigned batch = listener->batch == 0 ? 1 : listener->batch;
-    unsigned taken = rv_listener_take(listener, batch);
-    if (taken < batch)
+    unsigned most = batch < RV_ACCEPT_STORM ? batch : RV_ACCEPT_MOST;
+    unsigned taken = rv_listener_take(listener, most);
+    if (taken >= batch)
+        batch = batch < RV_ACCEPT_STORM ? batch * 2 : RV_ACCEPT_STORM;
+    else
         batch = taken == 0 ? 1 : taken;
-    else if (batch < RV_ACCEPT_BATCH_MAX)
-        batch *= 2;
     listener->batch = batch;
 }
 

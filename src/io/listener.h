@@ -10,8 +10,11 @@
 
 #include <sys/socket.h>
 
-/* Connections taken in one wake-up at most, before others get their turn. */
-#define RV_ACCEPT_BATCH_MAX 64
+/* How many connections a wake-up takes is guessed from the one before, up to a storm: when so many were
+   there, all are taken that are, for a client in the queue waits as long as one that is connected already,
+   and with thousands of those a wake-up is rare. Others get their turn after so many at most. */
+#define RV_ACCEPT_STORM 16
+#define RV_ACCEPT_MOST 2048
 
 struct rv_listener {
     struct rv_loop *loop;
