@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#define CALLS_MAX 256
+#define CALLS_MAX 400
 
 /* A listener and what it was told. */
 static struct rv_loop loop;
