@@ -1,7 +1,7 @@
 """`rivulet bench` against servers that do wrong: every request gets the name of what became of it.
 
-Counts are exact wherever the server's script makes them so. In every run of every test the laws must
-hold (else the exit status is 70), and what the server counted must agree with what the client says.
+Counts are exact wherever the server's script makes them so. In every run the laws must hold (else
+the exit status is 70), and what the server counted must agree with what the client says.
 """
 
 import collections
@@ -41,8 +41,32 @@ def assert_counts(run, answered, **failures):
     assert run.status == (OK if answered > 0 else NO_START), run
     assert run.text.splitlines()[1].startswith(run.verdict), run
     assert run.verdict != "VALID" or run.failed == 0, run
-    for name in run.failures:
-        assert re.search(rf"(?m)^.{{12}} {run.failures[name]} ", run.text), run
+    for name, count in run.failures.items():
+        assert re.search(rf"(?m)^.{{12}} {count} ", run.text), run
+    for cause, counts in counts_by_cause(run.failures).items():
+        assert any(re.search(rf"\b{count}\b", run.causes[cause]) for count in counts), run
+
+
+# Under which cause the report explains a failure.
+CAUSES = {
+    "connect_refused": "refused",
+    "connect_timeout": "accept_queue_overflow",  # the tests know no other
+    "head_malformed": "not_http",
+    "body_malformed": "not_http",
+    "body_long": "not_http",
+    "wait_timeout": "timeouts",
+    "send_timeout": "timeouts",
+    "head_timeout": "timeouts",
+    "body_timeout": "timeouts",
+}
+
+
+def counts_by_cause(failures):
+    """The counts of a cause's failures, and behind them their sum."""
+    counts = collections.defaultdict(list)
+    for name, count in failures.items():
+        counts[CAUSES.get(name, "broken_off")].append(count)
+    return {cause: [*each, sum(each)] for cause, each in counts.items()}
 
 
 def answering(octets):
@@ -78,8 +102,8 @@ def test_refused(bench):
 
 def test_the_first_of_several_addresses_refuses(bench):
     with Scripted(answering(answer())) as server:
-        run = bench("-n", 40, "-c", 4, "--resolve", f"several.test:{server.port}:127.0.0.2,127.0.0.1",
-                    f"http://several.test:{server.port}/")
+        run = bench("-n", 40, "-c", 4, f"http://several.test:{server.port}/",
+                    "--resolve", f"several.test:{server.port}:127.0.0.2,127.0.0.1")
         assert_counts(run, 40)
         assert run.connects == server.connections == 4
         assert run.connects < run.connects_tried <= 8, run
@@ -96,7 +120,7 @@ def test_every_address_refuses(bench):
 
 
 def test_a_full_accept_queue(bench):
-    """One connection fits into the queue of a server that never accepts; the others' SYNs are dropped."""
+    """One connection fits into the queue of a server that never accepts; other SYNs are dropped."""
     with Scripted(answering(answer()), backlog=0, accepts=False) as server:
         with socket.create_connection(("127.0.0.1", server.port)):
             run = bench("-n", 3, "-c", 3, "--connect-timeout", "300ms", "--timeout", "600ms",
@@ -179,6 +203,7 @@ def test_a_request_that_met_the_end_of_an_idle_connection_is_sent_again(bench):
     with Scripted(resets_its_tenth) as server:
         run = bench("--quota", 30, "-c", 4, server.url())
         assert_counts(run, 120)
+        assert re.search(r"\b12\b", run.causes["keep_alive_race"]), run
         assert run.races == 12  # 9 + 9 + 9 + 3 answers on the four connections of each client
         assert server.requests == 132
         assert run.connects == server.connections == 16
@@ -477,6 +502,23 @@ def test_answers_of_http_1_0(bench):
         assert run.connects == server.connections == 20
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_body_that_comes_behind_its_head(bench, at_once):
+    """By the 40 ms of a delayed ACK: the report knows the look of it."""
+    def script(conversation):
+        for _ in conversation.requests():
+            conversation.send(head("Content-Length: 2\r\n"))
+            if not at_once:
+                conversation.wait(0.041)
+            conversation.send(b"Ok")
+    with Scripted(script) as server:
+        run = bench("-n", 40, "-c", 4, server.url())
+        assert_counts(run, 40)
+        assert ("delayed_ack" in run.causes) == (not at_once), run
+        if not at_once:
+            assert run.times["transfer"]["min"] > 38000 > run.times["wait"]["p50"], run.times
+
+
 FIVE_GB = 5_000_000_000
 
 
@@ -512,6 +554,7 @@ def test_nothing_but_404(bench):
         assert_counts(run, 100)
         assert run.statuses == {404: 100}
         assert any("404" in reason for reason in run.reasons), run
+        assert "100 x 404" in run.causes["error_answers"]
         assert run.connects == 4
 
 
@@ -549,8 +592,10 @@ def test_goes_away_in_the_middle_and_comes_back(bench):
         thread.join()
         assert run.status == OK, run
         assert run.started == 2000 == run.answered + run.failed
-        assert set(run.failures) <= {"connect_refused", "connect_reset", "wait_closed", "wait_reset"}
+        assert set(run.failures) <= {
+            "connect_refused", "connect_reset", "wait_closed", "wait_reset"}, run
         assert 0 < run.failures["connect_refused"] < 200, run  # it does not hammer at the door
+        assert "gone for a while" in run.causes["refused"]
         assert run.answered > 1500
         assert server.requests >= run.answered
         assert run.elapsed_s < 30
@@ -621,7 +666,7 @@ def test_a_slow_schedule_asks_exactly_as_often_as_it_says(bench):
         assert run.answered + run.in_flight == run.started
 
 
-# ---- everything at once ---------------------------------------------------------------------------
+# ---- everything at once --------------------------------------------------------------------------
 
 def then(step, *octets):
     """Sends these octets and ends in this way."""

@@ -23,6 +23,7 @@ class Run:
             self.total = self.times["total"]["all"]
             self.verdict = result["verdict"]["grade"]
             self.reasons = result["verdict"]["reasons"]
+            self.causes = {found["id"]: found["text"] for found in result["why"]}
 
     def __getattr__(self, name):
         """What was counted, by its name."""
@@ -40,7 +41,7 @@ def command(*arguments):
 
 
 def bench(folder, *arguments, timeout_s=60, **options):
-    """`rivulet bench` with these arguments. It must end by itself, and without a sanitizer's word."""
+    """`rivulet bench` with these arguments. It must end by itself, without a sanitizer's word."""
     saved = folder / "result.json"
     saved.unlink(missing_ok=True)
     started = time.monotonic()

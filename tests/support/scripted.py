@@ -1,9 +1,9 @@
 """A server that does to its clients exactly what a test says, and counts what it saw.
 
-A script is a function that is given each Conversation, one connection with one client, and runs in a
-thread of its own: it reads requests, and sends, waits, ends or resets as it likes. A connection whose
-script returns is closed. That a client leaves in the middle is no failure of a script; anything else
-that it raises fails the test.
+A script is a function that is given each Conversation, one connection with one client, and runs in
+a thread of its own: it reads requests, and sends, waits, ends or resets as it likes. A connection
+whose script returns is closed. That a client leaves in the middle is no failure of a script;
+anything else that it raises fails the test.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ class Gone(Exception):
 
 
 class Request:
-    """A request as it came. `number` counts all requests of the server, from 1 on, in their order."""
+    """A request as it came. `number` counts all requests of the server, from 1 on."""
 
     def __init__(self, octets, number):
         self.head = octets.decode("latin-1")
@@ -70,8 +70,8 @@ class Conversation:
         return len(octets) > 0
 
     def request(self, body=True):
-        """The next request, with its body unless that is left unread; None when the client has ended
-        between two requests."""
+        """The next request, with its body unless that is left unread; None when the client has
+        ended between two requests."""
         while b"\r\n\r\n" not in self.pending:
             if not self._receive():
                 if self.pending:
@@ -125,8 +125,7 @@ class Conversation:
         self.hold()
 
     def reset(self):
-        """RST, now. What was sent before has its time to arrive, as an RST overtakes nothing that is
-        on its way on this machine."""
+        """RST, now, behind what was sent before."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         self.close()
 
