@@ -44,9 +44,9 @@ struct rv_server_evidence {
     uint32_t queue_peak; /* the longest accept queue seen, of any of the sockets */
     uint64_t queue_samples;
     uint64_t queue_full_samples; /* of them, those with the queue over its limit */
-    int64_t
-        queue_drops;  /* SYNs and last ACKs of handshakes that the kernel dropped at these sockets
-                            during the run: nobody else's, unlike ListenDrops; -1: not known */
+    /* By how much the sockets' own drop counters rose: a SYN counts once, the last ACK of a handshake once
+       or twice. Nobody else's, unlike ListenDrops; -1: not known. */
+    int64_t queue_drops;
     uint64_t cpu_us;  /* user and system time used during the run, of all processes */
     uint64_t user_us; /* of it, in user space (to a clock tick) */
     uint64_t system_us;
@@ -81,7 +81,9 @@ struct rv_evidence {
     uint32_t port_first, port_last; /* net.ipv4.ip_local_port_range */
     uint32_t time_wait_before, time_wait_after;
     uint64_t steal_us; /* time that the hypervisor took, of all CPUs */
-    char kernel[64];   /* "Linux 6.1.0" */
+    /* User and system time of processes other than this one and the server's; -1: not known. */
+    int64_t other_cpu_us;
+    char kernel[64]; /* "Linux 6.1.0" */
 };
 
 #endif

@@ -97,16 +97,18 @@ static uint32_t read_time_wait(void)
     return word != NULL && sscanf(word, " tw %u", &number) == 1 ? number : 0;
 }
 
-/* The eighth number of "cpu  user nice system idle iowait irq softirq steal ...", in clock ticks. */
-static uint64_t read_steal_us(void)
+/* "cpu  user nice system idle iowait irq softirq steal ...", in clock ticks. */
+static void read_cpu_times(struct rv_kernel_state *state)
 {
     char text[512];
-    unsigned long long ticks;
+    unsigned long long user, nice, system, steal;
     long per_second = sysconf(_SC_CLK_TCK);
     rv_proc_read("/proc/stat", text, sizeof text);
-    if (per_second <= 0 || sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1)
-        return 0;
-    return ticks * 1000000 / (uint64_t)per_second;
+    if (per_second <= 0 ||
+        sscanf(text, "cpu %llu %llu %llu %*u %*u %*u %*u %llu", &user, &nice, &system, &steal) != 4)
+        return;
+    state->steal_us = steal * 1000000 / (uint64_t)per_second;
+    state->busy_us = (user + nice + system) * 1000000 / (uint64_t)per_second;
 }
 
 void rv_kernel_read(struct rv_kernel_state *state)
@@ -114,7 +116,7 @@ void rv_kernel_read(struct rv_kernel_state *state)
     memset(state, 0, sizeof *state);
     read_counters(state);
     state->time_wait = read_time_wait();
-    state->steal_us = read_steal_us();
+    read_cpu_times(state);
 }
 
 /* ---- what a run makes of them ------------------------------------------------------------------------ */

@@ -13,6 +13,7 @@ struct rv_kernel_state {
         counters[RV_KERNEL_COUNT]; /* since the machine started; -1: there is none of that name */
     uint32_t time_wait;            /* sockets in TIME-WAIT */
     uint64_t steal_us;
+    uint64_t busy_us; /* user and system time of all processes on all CPUs */
 };
 
 void rv_kernel_read(struct rv_kernel_state *state);

@@ -167,7 +167,7 @@ static void judge_queue(const struct rv_load_plan *plan, const struct rv_machine
          " (listen backlog %" PRIu32 "%s): %s; --connect-rate spreads them",
          plan->clients, server->address, room, server->backlog,
          server->backlog == machine->somaxconn ? ", which is net.core.somaxconn" : "",
-         is_tcp(plan) ? "what it cannot take is dropped and waits 1, 3, 7 s for another try"
+         is_tcp(plan) ? "what it cannot take is dropped and tried again after a second or more"
                       : "what it cannot take is refused");
 }
 

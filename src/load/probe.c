@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SOCKETS_MAX 1024 /* at one address; more are not looked at */
@@ -47,6 +48,7 @@ struct rv_probe {
 
     struct rv_server_processes processes;
     struct rv_kernel_state before;
+    uint64_t own_cpu_us_before; /* of this process */
     struct rv_server_evidence server;
 };
 
@@ -242,6 +244,13 @@ static void discover(struct rv_probe *probe, bool run_began)
     find_processes(probe, run_began);
 }
 
+static uint64_t own_cpu_us(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000;
+}
+
 struct rv_probe *rv_probe_new(const struct rv_load_target *target)
 {
     struct rv_probe *probe = calloc(1, sizeof *probe);
@@ -262,6 +271,7 @@ struct rv_probe *rv_probe_new(const struct rv_load_target *target)
     if (probe->diag >= 0)
         discover(probe, false);
     rv_kernel_read(&probe->before);
+    probe->own_cpu_us_before = own_cpu_us();
     return probe;
 }
 
@@ -347,12 +357,25 @@ const struct rv_server_evidence *rv_probe_server(const struct rv_probe *probe)
     return &probe->server;
 }
 
+/* What the rest of the machine did. A server that is here but cannot be looked at cannot be taken off. */
+static int64_t other_cpu_us(const struct rv_probe *probe, const struct rv_kernel_state *after,
+                            uint64_t own_us)
+{
+    const struct rv_server_evidence *server = &probe->server;
+    if (after->busy_us == 0 || (server->found && !server->pid_known))
+        return -1;
+    int64_t other = (int64_t)(after->busy_us - probe->before.busy_us) - (int64_t)own_us -
+                    (int64_t)server->cpu_us;
+    return other < 0 ? 0 : other;
+}
+
 /* First what goes on counting while one looks: CPU time, then the kernel's counters. */
 void rv_probe_finish(struct rv_probe *probe, struct rv_evidence *evidence)
 {
     struct rv_kernel_state after;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     rv_processes_look_at_cpu(&probe->processes);
+    uint64_t own_us = own_cpu_us() - probe->own_cpu_us_before;
     rv_kernel_read(&after);
     if (probe->socket_count > 0)
         look(probe);
@@ -365,6 +388,7 @@ void rv_probe_finish(struct rv_probe *probe, struct rv_evidence *evidence)
     rv_kernel_difference(&probe->before, &after, evidence);
     rv_kernel_limits(evidence);
     evidence->server = probe->server;
+    evidence->other_cpu_us = other_cpu_us(probe, &after, own_us);
     evidence->cpus_online = online > 0 ? (uint32_t)online : 1;
 }
 

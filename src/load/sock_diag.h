@@ -16,8 +16,9 @@ struct rv_listener {
     bool ipv6_only;
     uint32_t queue;   /* connections that wait to be accepted */
     uint32_t backlog; /* the kernel lets one more wait than this */
-    uint32_t
-        drops; /* SYNs and last ACKs of handshakes it has dropped, since it was opened; mod 2^32 */
+    /* Packets dropped at it since it was opened, modulo 2^32: SYNs; last ACKs of handshakes, once for the queue
+       and once for the packet. */
+    uint32_t drops;
     uint64_t file_device; /* of a unix one with a path: the file's; 0: none */
     uint32_t file_inode;
 };

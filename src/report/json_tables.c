@@ -123,6 +123,7 @@ static const struct rv_json_member evidence[] = {
     EVIDENCE(time_wait_before),
     EVIDENCE(time_wait_after),
     EVIDENCE(steal_us),
+    EVIDENCE_AS(other_cpu_us, RV_JSON_INT64_OR_NOT),
     EVIDENCE_AS(kernel, RV_JSON_TEXT),
 };
 

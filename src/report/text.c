@@ -237,7 +237,7 @@ static void write_server(const struct rv_load_result *result, FILE *file)
     if (server->sockets > 1)
         fprintf(file, ", %" PRIu32 " sockets", server->sockets);
     if (server->queue_drops >= 0)
-        fprintf(file, ", %" PRId64 " dropped", server->queue_drops);
+        fprintf(file, ", drop counter +%" PRId64, server->queue_drops);
     fputc('\n', file);
 }
 

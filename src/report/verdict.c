@@ -13,6 +13,8 @@
 
 #define BUSY_THREAD 0.90 /* a load thread's share of the time on a CPU: then it could not do more */
 #define BUSY_RUN_US 100000 /* a shorter run says little about how busy anybody was */
+#define OTHER_SHARE 0.10   /* of all CPU time, that other processes took ... */
+#define CROWDED 0.85       /* ... while this much of it was used */
 #define STEAL_SHARE 0.02   /* of all CPU time, that the hypervisor took */
 #define LATE_US 1000       /* by which the open model may begin its requests late */
 #define RATE_REACHED 0.98  /* of the rate that was asked for */
@@ -150,6 +152,22 @@ static void judge_schedule(const struct rv_load_result *result, struct rv_verdic
                "the client began its requests late (p99 %s) although clients were free", late);
 }
 
+/* Other processes matter when they leave no CPU idle. */
+static void judge_others(const struct rv_load_result *result, struct rv_verdict *verdict)
+{
+    const struct rv_evidence *evidence = &result->evidence;
+    double all_us = (double)result->elapsed_us * evidence->cpus_online;
+    double other_us = (double)evidence->other_cpu_us;
+    double used_us = other_us + (double)evidence->client_cpu_us + (double)evidence->server.cpu_us;
+    char cpus[RV_FIGURE_MAX];
+    if (result->elapsed_us < BUSY_RUN_US || other_us < OTHER_SHARE * all_us || all_us == 0 ||
+        used_us < CROWDED * all_us)
+        return;
+    rv_write_number(other_us / (double)result->elapsed_us, cpus);
+    reason(verdict, RV_VERDICT_SUSPECT, "other processes kept %s of the %" PRIu32 " CPUs busy",
+           cpus, evidence->cpus_online);
+}
+
 static void judge_machine(const struct rv_load_result *result, struct rv_verdict *verdict)
 {
     const struct rv_evidence *evidence = &result->evidence;
@@ -179,6 +197,7 @@ void rv_verdict_of(const struct rv_load_result *result, struct rv_verdict *verdi
     judge_unfinished(result, verdict);
     judge_client(result, verdict);
     judge_schedule(result, verdict);
+    judge_others(result, verdict);
     judge_machine(result, verdict);
     judge_samples(result, verdict);
 }

@@ -212,15 +212,18 @@ bool rv_why_accept_queue(const struct rv_load_result *result, struct rv_finding 
                         ", the longest queue seen was %" PRIu32 " (full in %" PRIu64 " of %" PRIu64
                         " looks)",
                         server->queue_peak, server->queue_full_samples, server->queue_samples);
+    if (result->evidence.has_counters)
+        rv_finding_adds(finding,
+                        ", and the kernel dropped %" PRIu64
+                        " SYNs or last ACKs of handshakes (ListenDrops; ListenOverflows +%" PRIu64
+                        ", TCPSynRetrans +%" PRIu64 ")",
+                        rv_counted(result, RV_KERNEL_LISTEN_DROPS),
+                        rv_counted(result, RV_KERNEL_LISTEN_OVERFLOWS),
+                        rv_counted(result, RV_KERNEL_SYN_RETRANS));
     if (server->queue_drops >= 0)
-        rv_finding_adds(finding, ", %" PRId64 " SYNs or ACKs were dropped there",
+        rv_finding_adds(finding, "; the listener's own drop counter rose by %" PRId64,
                         server->queue_drops);
-    rv_finding_adds(finding,
-                    " (on the whole machine: ListenOverflows +%" PRIu64 ", ListenDrops +%" PRIu64
-                    ", TCPSynRetrans +%" PRIu64 ").",
-                    rv_counted(result, RV_KERNEL_LISTEN_OVERFLOWS),
-                    rv_counted(result, RV_KERNEL_LISTEN_DROPS),
-                    rv_counted(result, RV_KERNEL_SYN_RETRANS));
+    rv_finding_adds(finding, ".");
     if (tell_grid(result, finding) > 0)
         rv_finding_adds(finding, ".");
     else
@@ -248,23 +251,33 @@ bool rv_why_unix_queue(const struct rv_load_result *result, struct rv_finding *f
     return true;
 }
 
-/* Its counters are the machine's: without a listener here they speak of others. */
+/* Its counters are the machine's. They speak of this listener when this run opened more connections than its
+   queue takes, and no more SYNs were answered with cookies than it sent; and of what was dropped, when this
+   listener dropped something. */
 bool rv_why_syn_queue(const struct rv_load_result *result, struct rv_finding *finding)
 {
+    const struct rv_evidence *evidence = &result->evidence;
+    const struct rv_server_evidence *server = &evidence->server;
     uint64_t dropped = rv_counted(result, RV_KERNEL_REQ_QUEUE_FULL_DROP);
     uint64_t cookies = rv_counted(result, RV_KERNEL_REQ_QUEUE_FULL_COOKIES);
-    const struct rv_evidence *evidence = &result->evidence;
-    if (!evidence->server.found || dropped + cookies == 0)
+    uint64_t sent = result->connects_tried + rv_counted(result, RV_KERNEL_SYN_RETRANS);
+    uint64_t room =
+        server->backlog < evidence->syn_backlog_max ? server->backlog : evidence->syn_backlog_max;
+    if (!server->found || result->connects_tried <= room * server->sockets)
         return false;
-    rv_finding_says(
-        finding,
-        "SYN queue overflow on this machine: %" PRIu64
-        " SYNs were dropped (TCPReqQFullDrop) and %" PRIu64
-        " answered with a cookie (TCPReqQFullDoCookies), because more handshakes were under "
-        "way than listener %s may have (the lower of its backlog %" PRIu32
-        " and net.ipv4.tcp_max_syn_backlog %" PRIu32 ").",
-        dropped, cookies, evidence->server.address, evidence->server.backlog,
-        evidence->syn_backlog_max);
+    if (server->queue_drops == 0)
+        dropped = 0;
+    if (cookies > sent)
+        cookies = 0;
+    if (dropped + cookies == 0)
+        return false;
+    rv_finding_says(finding,
+                    "SYN queue overflow: %" PRIu64
+                    " SYNs were dropped (TCPReqQFullDrop) and %" PRIu64
+                    " answered with a cookie (TCPReqQFullDoCookies), because more handshakes were "
+                    "under way than listener %s may have (the lower of its backlog %" PRIu32
+                    " and net.ipv4.tcp_max_syn_backlog %" PRIu32 ").",
+                    dropped, cookies, server->address, server->backlog, evidence->syn_backlog_max);
     return rv_finding_advises(finding,
                               "Raise the backlog of listen() and net.ipv4.tcp_max_syn_backlog.");
 }

@@ -133,6 +133,9 @@ bool rv_why_delayed_ack(const struct rv_load_result *result, struct rv_finding *
 /* ---- at its limit ---------------------------------------------------------------------------------------------------- */
 
 #define AT_LIMIT 0.9
+#define IN_LINE_USED                                                                               \
+    0.3 /* many threads that wake at once stand in line without being short of time */
+#define IN_LINE_WAIT 0.5
 
 /* Its CPUs were busy with it; or one of its threads filled one; or its threads stood in line for them, whoever
    had them instead. */
@@ -145,8 +148,8 @@ bool rv_why_server_cpu(const struct rv_load_result *result, struct rv_finding *f
         return false;
     double busiest = (double)server->thread_busiest_us / elapsed;
     bool all_cpus = server->cpus > 0 && cpus >= AT_LIMIT * server->cpus;
-    bool in_line = server->cpus > 0 && cpus >= 0.5 * server->cpus &&
-                   (double)server->cpu_wait_us >= 0.5 * elapsed;
+    bool in_line = server->cpus > 0 && cpus >= IN_LINE_USED * server->cpus &&
+                   (double)server->cpu_wait_us >= IN_LINE_WAIT * elapsed;
     if (!all_cpus && !in_line && busiest < AT_LIMIT)
         return false;
     rv_write_number(cpus, text);

@@ -61,7 +61,7 @@ class Run:
         _, start, rest = self.out.partition("\nWhy\n")
         text = rest.partition("\nChecks")[0] if start else ""
         return [re.sub(r"\s+", " ", finding).strip()
-                for finding in re.split(r"^ *\d+\. ", text, flags=re.MULTILINE)[1:]]
+                for finding in re.split(r"^ ?\d+\. ", text, flags=re.MULTILINE)[1:]]
 
     def finding(self, start):
         found = [finding for finding in self.why if finding.startswith(start)]
@@ -126,13 +126,14 @@ def test_an_accept_queue_that_overflows_is_named_with_the_kernels_numbers(bench)
         drops = dropped_by(port)
     finding = run.finding("Accept queue overflow")
     assert f"listener 127.0.0.1:{port} has a backlog of 4, the longest queue seen was 5 " in finding
-    assert f", {drops} SYNs or ACKs were dropped there " in finding
+    assert f"; the listener's own drop counter rose by {drops}." in finding
+    assert int(re.search(r"the kernel dropped (\d+) SYNs", finding)[1]) >= 15
     assert drops >= 15
     assert re.search(r" 15 connects? took 2 s", finding) or " took 1 s" in finding, finding
     waited = sum(int(count) for count in re.findall(r"(\d+)(?: connects?)? took \d+ s", finding))
     assert waited == 15
     assert "Raise the backlog of listen() (now 4;" in finding
-    assert f"accept queue: peak 5, limit 4, {drops} dropped" in run.out
+    assert f"accept queue: peak 5, limit 4, drop counter +{drops}" in run.out
     assert "note: 20 clients connect at once, the accept queue" in run.err
     assert "holds 5 (listen backlog 4)" in run.err
 
@@ -168,7 +169,7 @@ def test_a_queue_that_is_long_enough_does_not_overflow(bench):
     with cause("accepts_late", 64, 300) as port:
         run = bench("-n", 40, "-c", 20, url(port))
     assert not run.has("Accept queue overflow")
-    assert "accept queue: peak 20, limit 64, 0 dropped" in run.out
+    assert "accept queue: peak 20, limit 64, drop counter +0" in run.out
 
 
 def test_a_port_where_nobody_listens(bench):
@@ -313,7 +314,10 @@ def test_closing_on_purpose_is_not_held_against_the_server(bench):
 
 def test_a_server_at_the_limit_of_its_cpu(bench):
     with cause("computes", 5000, cpu=min(os.sched_getaffinity(0))) as port:
-        run = bench("-t", "2s", "-c", 8, "--cpus", max(os.sched_getaffinity(0)), url(port))
+        for _ in range(4): # others may keep the server from its CPU: then it is not the limit
+            run = bench("-t", "2s", "-c", 8, "--cpus", max(os.sched_getaffinity(0)), url(port))
+            if "other processes kept" not in run.verdict:
+                break
     assert "of the 1 CPU that it may run on" in run.finding("The server was short of CPU time")
     assert not run.has("The server worked on only about ")
     cost = float(re.search(r"([\d.]+) us CPU per answer", run.out.partition("\nServer")[2])[1])

@@ -282,7 +282,7 @@ static void more_clients_than_the_accept_queue_holds_are_noted(void **state)
     plan.clients = 130;
     expect_only(false,
                 "130 clients connect at once, the accept queue of 127.0.0.1:8910 holds 129 (listen "
-                "backlog 128): what it cannot take is dropped and waits 1, 3, 7 s for another try; "
+                "backlog 128): what it cannot take is dropped and tried again after a second or more; "
                 "--connect-rate spreads them");
     plan.clients = 129;
     expect_silence();

@@ -203,6 +203,20 @@ static void stolen_cpu_time_is_suspect(void **state)
     expect_valid();
 }
 
+static void other_processes_that_leave_no_cpu_idle_are_suspect(void **state)
+{
+    (void)state;
+    made.evidence.other_cpu_us = 7000000; /* and 5 s of the client, 6 s of the server, of 20 s */
+    expect(RV_VERDICT_SUSPECT, "other processes kept 0.700 of the 2 CPUs busy");
+    made.evidence.other_cpu_us = 5000000;
+    expect_valid();
+    made.evidence.other_cpu_us = 1900000;
+    made.evidence.client_cpu_us = 11000000;
+    expect_valid();
+    made.evidence.other_cpu_us = -1;
+    expect_valid();
+}
+
 static void too_few_answers_for_p99_are_suspect(void **state)
 {
     (void)state;
@@ -256,6 +270,7 @@ int main(void)
         made_test(a_rate_that_was_not_reached_is_suspect),
         made_test(requests_that_never_began_are_suspect),
         made_test(stolen_cpu_time_is_suspect),
+        made_test(other_processes_that_leave_no_cpu_idle_are_suspect),
         made_test(too_few_answers_for_p99_are_suspect),
         made_test(more_reasons_than_there_is_room_for_do_no_harm),
     };
