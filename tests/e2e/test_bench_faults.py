@@ -145,6 +145,7 @@ def test_accepts_and_never_answers(bench):
         assert run.verdict == "INVALID", run
         assert run.connects == server.connections == 20
         assert "no answer within the time limit" in run.text
+        assert 0.3e6 <= run.times["failing"]["min"] <= run.times["failing"]["max"] < 1e6, run
 
 
 def test_does_not_even_accept(bench):
@@ -332,6 +333,29 @@ def test_stops_in_the_body(bench, octets):
     with Scripted(every_tenth(part_of_a_body(octets, lambda c: c.hold()))) as server:
         run = bench("-n", 100, "-c", 5, "--timeout", "1s", server.url())
         assert_counts(run, 90, body_timeout=10)
+
+
+def test_a_body_that_drips(bench):
+    """Octets that come now and then are no reason to wait longer."""
+    def fault(conversation):
+        conversation.send(head("Content-Length: 1000\r\n"))
+        for _ in range(1000):
+            conversation.send(b"x")
+            conversation.wait(0.03)
+    with Scripted(every_tenth(fault)) as server:
+        run = bench("-n", 50, "-c", 5, "--timeout", "400ms", server.url())
+        assert_counts(run, 45, body_timeout=5)
+
+
+def test_interim_answers_without_end(bench):
+    def fault(conversation):
+        while True:
+            conversation.send(head(status="102 Processing") * 10)
+            conversation.wait(0.01)
+    with Scripted(every_tenth(fault)) as server:
+        run = bench("-n", 50, "-c", 5, "--timeout", "400ms", server.url())
+        assert_counts(run, 45, head_timeout=5)
+        assert run.interim > 50
 
 
 def test_a_long_body(bench):
@@ -666,6 +690,27 @@ def test_a_slow_schedule_asks_exactly_as_often_as_it_says(bench):
         assert run.answered + run.in_flight == run.started
 
 
+def test_a_schedule_of_a_server_that_is_not_there(bench):
+    with refusing() as port:
+        run = bench("-t", "1s", "-R", 200, f"127.0.0.1:{port}/")
+    assert run.status == NO_START and run.answered == 0, run
+    assert list(run.failures) == ["connect_refused"], run
+    assert run.due == run.started + run.not_started, run
+    assert run.started == run.failed + run.in_flight, run
+    assert run.elapsed_s < 5
+
+
+def test_a_schedule_of_a_server_that_never_answers(bench):
+    """What cannot be sent is counted, and not forgotten."""
+    with Scripted(lambda conversation: conversation.hold()) as server:
+        run = bench("-t", "1s", "-R", 100, "--max-clients", 10, server.url())
+        assert 98 <= run.due <= 101, run
+        assert run.started == run.in_flight == 10, run
+        assert run.not_started == run.due - 10
+        assert run.connects == server.connections == 10
+        assert "never began" in " ".join(run.reasons), run
+
+
 # ---- everything at once --------------------------------------------------------------------------
 
 def then(step, *octets):
@@ -707,13 +752,16 @@ FRESH = [
 ]
 
 
-@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("connection", ["kept", "new", "pipelined"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_every_fault_at_random(bench, keeps, threads):
+def test_every_fault_at_random(bench, connection, threads):
     """Whatever a server does, and in whatever order: the client tells it as it was."""
     chance = random.Random(threads)
     lock, done = threading.Lock(), collections.Counter()
-    endings = DEEDS if keeps else DEEDS + FRESH
+    endings = {"kept": DEEDS, "new": DEEDS + FRESH,
+               # What is behind a pipelined answer is taken for the next one.
+               "pipelined": [deed for deed in DEEDS if deed[0] != "body_long"]}[connection]
+    arguments = {"kept": [], "new": ["--no-keepalive"], "pipelined": ["--pipeline", 4]}[connection]
 
     def script(conversation):
         for _ in conversation.requests():
@@ -727,8 +775,7 @@ def test_every_fault_at_random(bench, keeps, threads):
                 return
             conversation.send(octets)
     with Scripted(script) as server:
-        keepalive = [] if keeps else ["--no-keepalive"]
-        run = bench("-n", 500, "-c", 8, "--threads", threads, *keepalive, server.url())
+        run = bench("-n", 500, "-c", 8, "--threads", threads, *arguments, server.url())
         failed = {deed: count for deed, count in done.items() if isinstance(deed, str)}
         answered = {deed: count for deed, count in done.items() if isinstance(deed, int)}
         assert_counts(run, sum(answered.values()), **failed)
@@ -886,6 +933,24 @@ def test_an_early_413_and_a_careless_close(bench, tmp_path):
         assert run.started == 10 == run.answered + run.failed, run
         assert set(run.statuses) <= {413}
         assert set(run.failures) <= {"send_reset", "wait_reset"}, run
+
+
+def test_an_answer_that_is_faster_than_its_request(bench, tmp_path):
+    """The connection goes on behind the rest of the body."""
+    body = tmp_path / "body"
+    body.write_bytes(bytes(4 << 20))
+
+    def script(conversation):
+        while (request := conversation.request(body=False)) is not None:
+            conversation.send(answer())
+            conversation.skip(request.length)
+    with Scripted(script) as server:
+        run = bench("-n", 20, "-c", 2, "-d", f"@{body}", server.url())
+        assert_counts(run, 20)
+        assert run.connects == server.connections == 2
+        assert server.requests == 20
+        # The end of the run does not wait for what is left of the last bodies.
+        assert 18 * len(body.read_bytes()) < server.octets <= run.sent_octets
 
 
 def test_a_body_that_nobody_takes(bench, tmp_path):

@@ -92,6 +92,15 @@ class Conversation:
         while (request := self.request()) is not None:
             yield request
 
+    def skip(self, count):
+        """Reads so many octets, and drops them."""
+        while len(self.pending) < count:
+            count -= len(self.pending)
+            self.pending = b""
+            if not self._receive():
+                raise Gone
+        self.pending = self.pending[count:]
+
     def hold(self):
         """Waits until the client has ended the connection; what it sends is dropped."""
         self.pending = b""
