@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51 /* newer than Debian 12's headers */
+#endif
+
 static bool set(int descriptor, int level, int option, int value)
 {
     return setsockopt(descriptor, level, option, &value, sizeof value) == 0;
@@ -20,7 +24,11 @@ static bool set_up(int descriptor, const struct rv_connect_to *to)
     if (to->buffer_bytes > 0 && (!set(descriptor, SOL_SOCKET, SO_SNDBUF, to->buffer_bytes) ||
                                  !set(descriptor, SOL_SOCKET, SO_RCVBUF, to->buffer_bytes)))
         return false;
-    return to->peer->sa_family == AF_UNIX || set(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (to->peer->sa_family == AF_UNIX)
+        return true;
+    if (to->port_first != 0) /* an older kernel refuses, and does without */
+        set(descriptor, IPPROTO_IP, IP_LOCAL_PORT_RANGE, to->port_last << 16 | to->port_first);
+    return set(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
 /* Without IP_BIND_ADDRESS_NO_PORT bind takes a port that no other socket of this address has, whatever

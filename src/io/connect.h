@@ -6,6 +6,7 @@
 #ifndef RV_IO_CONNECT_H
 #define RV_IO_CONNECT_H
 
+#include <stdint.h>
 #include <sys/socket.h>
 
 struct rv_connect_to {
@@ -16,6 +17,10 @@ struct rv_connect_to {
                                       to be new: one address then serves for more connections than it
                                       has ports */
     socklen_t source_length;
+    /* The kernel chooses the source port from these; 0: from all of ip_local_port_range. It tries one
+       after the other, half of them in vain once half are taken: thousands of connections to one
+       address are made quickly only from narrow ranges. Before Linux 6.3 it is without effect. */
+    uint16_t port_first, port_last;
     int buffer_bytes; /* SO_SNDBUF and SO_RCVBUF, which the kernel doubles; 0: the kernel's */
 };
 

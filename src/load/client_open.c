@@ -10,6 +10,9 @@
 #define PAUSE_DOUBLINGS 7
 #define PAUSE_MS_MAX 100
 
+/* Runs of source ports that are looked through before all are. */
+#define PORT_RUNS_TRIED 4
+
 static enum rv_load_failure connect_failure(int error_number)
 {
     switch (error_number) {
@@ -84,7 +87,14 @@ static int try_address(struct rv_client *client)
     client->attempts++;
     thread->recorder.result.connects_tried++;
     client->state = RV_CLIENT_CONNECTING;
-    int error_number = rv_stream_connect(&client->stream, &thread->loop, &rv_client_events, &to);
+    int error_number = EADDRNOTAVAIL;
+    for (unsigned i = 0; i <= PORT_RUNS_TRIED && error_number == EADDRNOTAVAIL; i++) {
+        if (i < PORT_RUNS_TRIED)
+            rv_ports_next(&thread->ports, &to.port_first, &to.port_last);
+        else
+            to.port_first = to.port_last = 0; /* then the kernel looks through all */
+        error_number = rv_stream_connect(&client->stream, &thread->loop, &rv_client_events, &to);
+    }
     if (error_number == 0)
         rv_client_set_timer(client, thread->connect_timeout_ms);
     return error_number;

@@ -88,6 +88,7 @@ rv_error rv_load_thread_open(struct rv_load_thread *thread, struct rv_load_share
     queue_init(&thread->resting);
     queue_init(&thread->opening);
     set_limits(thread, plan);
+    rv_ports_open(&thread->ports, index, shared->threads);
     rv_error error = rv_recorder_init(&thread->recorder, plan->keep_samples);
     if (error != 0)
         return error;

@@ -9,6 +9,7 @@
 #include "load/client.h"
 #include "load/pace.h"
 #include "load/plan.h"
+#include "load/ports.h"
 
 #include <stdatomic.h>
 
@@ -68,6 +69,7 @@ struct rv_load_thread {
     uint64_t turns;
     uint64_t cpu_us;
     uint64_t sources;       /* source addresses handed out */
+    struct rv_ports ports;  /* source ports */
     uint32_t first_address; /* where the next connection begins to try */
     bool stopping;
     bool out_of_requests; /* no lease can be had any more */

@@ -1,0 +1,33 @@
+/*
+ * Runs of source ports (ports.h).
+ */
+#include "load/ports.h"
+
+#include "load/kernel_counters.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void rv_ports_open(struct rv_ports *ports, unsigned index, unsigned count)
+{
+    char text[64];
+    uint32_t first, last;
+    *ports = (struct rv_ports){0};
+    rv_proc_read("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof text);
+    if (sscanf(text, "%" SCNu32 " %" SCNu32, &first, &last) != 2 || first == 0 ||
+        last > UINT16_MAX || last < first)
+        return;
+    ports->first = first;
+    ports->runs = (last - first + 1) / RV_PORTS_RUN;
+    ports->next = ports->runs * index / count;
+}
+
+void rv_ports_next(struct rv_ports *ports, uint16_t *first, uint16_t *last)
+{
+    *first = *last = 0;
+    if (ports->runs < 2)
+        return;
+    uint32_t run = ports->next++ % ports->runs;
+    *first = (uint16_t)(ports->first + run * RV_PORTS_RUN);
+    *last = (uint16_t)(*first + RV_PORTS_RUN - 1);
+}
