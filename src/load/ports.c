@@ -3,7 +3,7 @@
  */
 #include "load/ports.h"
 
-#include "load/kernel_counters.h"
+#include "load/proc_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
