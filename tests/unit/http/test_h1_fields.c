@@ -11,7 +11,7 @@
 
 #include "http/uri.h"
 #include "random.h"
-#include "unit/h1_growing.h"
+#include "unit/http/h1_growing.h"
 
 /* ---- Host, RFC 9112 section 3.2 -------------------------------------------------------------- */
 

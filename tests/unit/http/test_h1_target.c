@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "unit/h1_growing.h"
+#include "unit/http/h1_growing.h"
 
 #define TARGET(text) RV_LIT("GET " text " HTTP/1.1\r\nHost: x\r\n\r\n")
 
