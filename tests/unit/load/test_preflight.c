@@ -280,10 +280,11 @@ static void more_clients_than_the_accept_queue_holds_are_noted(void **state)
 {
     (void)state;
     plan.clients = 130;
-    expect_only(false,
-                "130 clients connect at once, the accept queue of 127.0.0.1:8910 holds 129 (listen "
-                "backlog 128): what it cannot take is dropped and tried again after a second or more; "
-                "--connect-rate spreads them");
+    expect_only(
+        false,
+        "130 clients connect at once, the accept queue of 127.0.0.1:8910 holds 129 (listen "
+        "backlog 128): what it cannot take is dropped and tried again after a second or more; "
+        "--connect-rate spreads them");
     plan.clients = 129;
     expect_silence();
     plan.clients = 130;
