@@ -234,6 +234,15 @@ static int save(const struct state *state, json_t *json)
     return RV_EXIT_NO_START;
 }
 
+/* An interrupted sweep may not have come to the last queue. */
+static bool can_compare(const struct state *state)
+{
+    const struct rv_sweep *sweep = &state->sweep;
+    size_t queues = state->options->backlog_count;
+    return queues > 1 && sweep->count > 0 &&
+           sweep->rows[sweep->count - 1].backlog == state->options->backlogs[queues - 1];
+}
+
 /* What is printed once all is done, and saved. */
 static int finish(struct state *state)
 {
@@ -241,7 +250,7 @@ static int finish(struct state *state)
     rv_error error = 0;
     int status = RV_EXIT_OK;
     json_t *json = state->run.keeps_results ? rv_sweep_to_json(&state->sweep) : NULL;
-    if (options->format == RV_SWEEP_TEXT && options->backlog_count > 1 && state->sweep.count > 0) {
+    if (options->format == RV_SWEEP_TEXT && can_compare(state)) {
         putchar('\n');
         error = rv_sweep_write_comparison(&state->sweep, options->backlogs, options->backlog_count,
                                           stdout);
