@@ -111,6 +111,48 @@ static void it_leaves_from_the_address_that_is_asked_for(void **state)
     client_expect_calls("O");
 }
 
+/* Linux 6.3 and later. */
+static bool kernel_knows_port_ranges(void)
+{
+    int option = 51 /* IP_LOCAL_PORT_RANGE */, value = 0;
+    int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool knows = setsockopt(probe, IPPROTO_IP, option, &value, sizeof value) == 0;
+    close(probe);
+    return knows;
+}
+
+static uint16_t own_port(void)
+{
+    struct sockaddr_in6 own = {0}; /* the port is where IPv4's is */
+    socklen_t length = sizeof own;
+    assert_int_equal(getsockname(stream->descriptor, (struct sockaddr *)&own, &length), 0);
+    return ntohs(own.sin6_port);
+}
+
+static void expect_a_port_of_the_range(const char *listen)
+{
+    client_listen(listen);
+    struct rv_connect_to to = client_there();
+    to.port_first = 20000;
+    to.port_last = 20063;
+    assert_int_equal(client_begin(&to), 0);
+    client_expect_calls("O");
+    if (kernel_knows_port_ranges())
+        assert_in_range(own_port(), 20000, 20063);
+}
+
+static void its_port_comes_from_the_range_that_is_asked_for(void **state)
+{
+    (void)state;
+    expect_a_port_of_the_range("127.0.0.1:0");
+}
+
+static void its_port_comes_from_the_range_with_ipv6_too(void **state)
+{
+    (void)state;
+    expect_a_port_of_the_range("[::1]:0");
+}
+
 static void it_leaves_from_an_ipv6_address_and_port(void **state)
 {
     (void)state;
@@ -329,6 +371,8 @@ int main(void)
         FACT(a_stream_connects_to_an_abstract_name),
         FACT(the_socket_is_set_up_as_promised),
         FACT(it_leaves_from_the_address_that_is_asked_for),
+        FACT(its_port_comes_from_the_range_that_is_asked_for),
+        FACT(its_port_comes_from_the_range_with_ipv6_too),
         FACT(it_leaves_from_an_ipv6_address_and_port),
         FACT(a_refused_attempt_is_told_in_a_later_turn),
         FACT(a_refused_unix_attempt_fails_at_once),
