@@ -10,6 +10,8 @@ import pytest
 
 from support.server import ROOT, program, sanitizer_environment
 
+pytestmark = pytest.mark.slow
+
 HDR = ROOT / "tests" / "hdr"
 HOUR_US = 3_600_000_000
 PERCENTS = (1, 25, 50, 75, 90, 99, 99.9, 99.99)

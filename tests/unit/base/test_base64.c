@@ -80,8 +80,8 @@ static void what_no_encoder_writes_is_refused(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
-        "Z",    "Zg",   "Zg=",        "Zm9vY",   "Zg==Zg==", "=",        "==",       "===",
-        "====", "Z===", "Zg=g",       "=Zg=",    "Zm9v\n",   "Zm 9",     "Zm9-",     "Zm9_",
+        "Z",    "Zg",   "Zg=",        "Zm9vY",   "Zg==Zg==", "=",        "==",       "===",  "====",
+        "Z===", "A===", "AAAAA===",   "Zg=g",    "=Zg=",     "Zm9v\n",   "Zm 9",     "Zm9-", "Zm9_",
         "Zh==", "Zm9=", "Zm\xc3\xa4", "\x7fm9v", "Zm9vZm9[", "Zm9vZm9@", "Zm9v{m9v",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -225,7 +225,7 @@ static void many_at_once_are_many_one_by_one(void **state)
 {
     (void)state;
     struct rv_hist once = made(3, RV_HIST_HOUR_US), singly = made(3, RV_HIST_HOUR_US);
-    static const uint64_t values[] = {0, 7, 2048, 99999, UINT64_MAX};
+    static const uint64_t values[] = {0, 7, 2048, 99999, RV_HIST_HOUR_US, UINT64_MAX};
     for (uint64_t i = 0; i < sizeof values / sizeof *values; i++) {
         rv_hist_record_many(&once, values[i], 10 * i);
         for (uint64_t n = 0; n < 10 * i; n++)
@@ -274,6 +274,13 @@ static void a_reset_one_is_as_new(void **state)
     assert_same(&used, &fresh);
     rv_hist_free(&used);
     rv_hist_free(&fresh);
+
+    used = made(3, 2047); /* whose last place is that of the highest value */
+    rv_hist_record(&used, 0);
+    rv_hist_record(&used, 2047);
+    rv_hist_reset(&used);
+    assert_int_equal(used.counts[0] + used.counts[used.counts_length - 1], 0);
+    rv_hist_free(&used);
 }
 
 /* A week of a million a second, a second each; and all that 64 bits count of an hour each. */
@@ -426,6 +433,19 @@ static void nothing_lies_between_bounds_in_the_wrong_order_or_outside(void **sta
     assert_int_equal(rv_hist_count_between(&hist, 2001, UINT64_MAX), 0);
     assert_int_equal(rv_hist_count_between(&hist, 1001, 1999), 0);
     assert_int_equal(rv_hist_count_between(&hist, 1000, 1000), 10);
+    assert_int_equal(rv_hist_count_between(&hist, 2000, 2000), 10);
+    rv_hist_free(&hist);
+}
+
+static void
+nothing_lies_below_the_smallest_or_above_the_largest_not_even_in_their_places(void **state)
+{
+    (void)state;
+    struct rv_hist hist = made(1, RV_HIST_HOUR_US);
+    rv_hist_record(&hist, 1000010);
+    assert_int_equal(rv_hist_count_between(&hist, 0, 1000009), 0);
+    assert_int_equal(rv_hist_count_between(&hist, 1000011, UINT64_MAX), 0);
+    assert_int_equal(rv_hist_count_between(&hist, 1000010, 1000010), 1);
     rv_hist_free(&hist);
 }
 
@@ -459,13 +479,15 @@ static void a_small_deviation_beside_a_large_mean_is_kept(void **state)
     rv_hist_free(&hist);
 }
 
-static void one_value_has_no_deviation(void **state)
+static void one_value_has_no_deviation_and_two_have(void **state)
 {
     (void)state;
     struct rv_hist hist = made(3, RV_HIST_HOUR_US);
     rv_hist_record(&hist, 12345);
     assert_true(rv_hist_mean(&hist) == 12345);
     assert_true(rv_hist_deviation(&hist) == 0);
+    rv_hist_record(&hist, 12347);
+    assert_true(fabs(rv_hist_deviation(&hist) - sqrt(2)) < 1e-12);
     rv_hist_free(&hist);
 }
 
@@ -490,9 +512,11 @@ int main(void)
         cmocka_unit_test(a_percentage_out_of_range_is_taken_as_the_nearest),
         cmocka_unit_test(counts_between_are_exact_where_bounds_are_those_of_places),
         cmocka_unit_test(nothing_lies_between_bounds_in_the_wrong_order_or_outside),
+        cmocka_unit_test(
+            nothing_lies_below_the_smallest_or_above_the_largest_not_even_in_their_places),
         cmocka_unit_test(mean_and_deviation_are_exact),
         cmocka_unit_test(a_small_deviation_beside_a_large_mean_is_kept),
-        cmocka_unit_test(one_value_has_no_deviation),
+        cmocka_unit_test(one_value_has_no_deviation_and_two_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

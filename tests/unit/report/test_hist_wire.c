@@ -126,6 +126,19 @@ static void counts_of_every_length_come_back(void **state)
     }
 }
 
+static void a_value_in_the_last_place_comes_back(void **state)
+{
+    (void)state;
+    struct rv_hist hist = made(3, 2047);
+    rv_hist_record(&hist, 0);
+    rv_hist_record(&hist, 2047);
+    struct rv_hist back = read_back(&hist);
+    assert_same_places(&hist, &back);
+    assert_int_equal(back.max, 2047);
+    rv_hist_free(&back);
+    rv_hist_free(&hist);
+}
+
 static void it_begins_as_hdr_histograms_texts_do(void **state)
 {
     (void)state;
@@ -441,6 +454,7 @@ int main(void)
         cmocka_unit_test(where_places_are_one_wide_everything_is_exact),
         cmocka_unit_test(sum_and_deviation_are_as_near_as_places_tell),
         cmocka_unit_test(counts_of_every_length_come_back),
+        cmocka_unit_test(a_value_in_the_last_place_comes_back),
         cmocka_unit_test(it_begins_as_hdr_histograms_texts_do),
         cmocka_unit_test(offset_and_ratio_and_zeros_behind_the_end_are_not_looked_at),
         cmocka_unit_test(values_above_the_highest_raise_it),

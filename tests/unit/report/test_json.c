@@ -336,6 +336,23 @@ static void a_small_deviation_of_large_times_comes_back(void **state)
     free_result(result);
 }
 
+/* Where every bound that a file is held against is met exactly. */
+static void histograms_of_one_value_come_back(void **state)
+{
+    (void)state;
+    struct rv_load_result *result = empty_result();
+    rv_hist_record_many(&result->wait, 0, 3);
+    rv_hist_record_many(&result->transfer, 5, 3);
+    rv_hist_record(&result->service, 3599999999);
+    rv_hist_record_many(&result->failing, UINT64_MAX, 4);
+    json_t *object = json_of(result);
+    struct rv_load_result *back = read_json(object);
+    assert_same(result, back);
+    json_decref(object);
+    free_result(back);
+    free_result(result);
+}
+
 /* Field values may hold any octet above 127 (RFC 9110 section 5.5), and JSON is UTF-8. */
 static void octets_that_are_no_utf_8_become_question_marks(void **state)
 {
@@ -542,6 +559,7 @@ static void each_number_out_of_range_is_named(void **state)
         {"times_us.wait.min", 1, "\"times_us.wait.min\" is not the smallest"},
         {"times_us.wait.max", 1, "\"times_us.wait.max\" is not the largest"},
         {"times_us.wait.sum", 1, "\"times_us.wait.sum\" is not what"},
+        {"times_us.wait.sum", INT64_MAX, "\"times_us.wait.sum\" is not what"},
         {"times_us.wait.clamped", 102, "\"times_us.wait.clamped\" must be"},
     };
     json_t *whole = full_json();
@@ -875,6 +893,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_null),
         cmocka_unit_test(all_bits_of_a_seed_and_of_a_rate_come_back),
         cmocka_unit_test(a_small_deviation_of_large_times_comes_back),
+        cmocka_unit_test(histograms_of_one_value_come_back),
         cmocka_unit_test(octets_that_are_no_utf_8_become_question_marks),
         cmocka_unit_test(members_stand_in_the_order_of_the_document),
         cmocka_unit_test(figures_of_a_histogram_stand_beside_it),
