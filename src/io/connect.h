@@ -17,15 +17,21 @@ struct rv_connect_to {
                                       to be new: one address then serves for more connections than it
                                       has ports */
     socklen_t source_length;
-    /* The kernel chooses the source port from these; 0: from all of ip_local_port_range. It tries one
+    /* The source port is one of these; 0: the kernel chooses from all of ip_local_port_range. It tries one
        after the other, half of them in vain once half are taken: thousands of connections to one
-       address are made quickly only from narrow ranges. Before Linux 6.3 it is without effect. */
+       address are made quickly only from narrow ranges. */
     uint16_t port_first, port_last;
-    int buffer_bytes; /* SO_SNDBUF and SO_RCVBUF, which the kernel doubles; 0: the kernel's */
+    uint16_t port_start; /* of them, where a kernel before Linux 6.3 begins to try */
+    int buffer_bytes;    /* SO_SNDBUF and SO_RCVBUF, which the kernel doubles; 0: the kernel's */
 };
 
 /* A non-blocking, close-on-exec socket (TCP_NODELAY on TCP) that is connected or connecting: 0, or the
    errno of what failed at once. Then there is no socket. */
 int rv_connect_socket(const struct rv_connect_to *to, int *descriptor);
+
+/* What is done where the kernel knows no ranges (before Linux 6.3): binds the socket to the first port of the
+   range, from `port_start` on and around, that nobody else has. 0 or errno. Ports that are shared with a
+   socket of ours fail when connecting, with EADDRNOTAVAIL. */
+int rv_connect_bind_port(int descriptor, const struct rv_connect_to *to);
 
 #endif

@@ -90,7 +90,7 @@ static int try_address(struct rv_client *client)
     int error_number = EADDRNOTAVAIL;
     for (unsigned i = 0; i <= PORT_RUNS_TRIED && error_number == EADDRNOTAVAIL; i++) {
         if (i < PORT_RUNS_TRIED)
-            rv_ports_next(&thread->ports, &to.port_first, &to.port_last);
+            rv_ports_next(&thread->ports, &to);
         else
             to.port_first = to.port_last = 0; /* then the kernel looks through all */
         error_number = rv_stream_connect(&client->stream, &thread->loop, &rv_client_events, &to);

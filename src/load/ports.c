@@ -22,12 +22,15 @@ void rv_ports_open(struct rv_ports *ports, unsigned index, unsigned count)
     ports->next = ports->runs * index / count;
 }
 
-void rv_ports_next(struct rv_ports *ports, uint16_t *first, uint16_t *last)
+void rv_ports_next(struct rv_ports *ports, struct rv_connect_to *to)
 {
-    *first = *last = 0;
+    to->port_first = to->port_last = to->port_start = 0;
     if (ports->runs < 2)
         return;
-    uint32_t run = ports->next++ % ports->runs;
-    *first = (uint16_t)(ports->first + run * RV_PORTS_RUN);
-    *last = (uint16_t)(*first + RV_PORTS_RUN - 1);
+    uint32_t run = ports->next % ports->runs;
+    uint32_t round = ports->next / ports->runs; /* another place to begin each time */
+    ports->next++;
+    to->port_first = (uint16_t)(ports->first + run * RV_PORTS_RUN);
+    to->port_last = (uint16_t)(to->port_first + RV_PORTS_RUN - 1);
+    to->port_start = (uint16_t)(to->port_first + round % RV_PORTS_RUN);
 }

@@ -5,7 +5,7 @@
 #ifndef RV_LOAD_PORTS_H
 #define RV_LOAD_PORTS_H
 
-#include <stdint.h>
+#include "io/connect.h"
 
 /* Ports of one run. A run that is full costs as many looks; a small one is full sooner. */
 #define RV_PORTS_RUN 64
@@ -19,7 +19,7 @@ struct rv_ports {
 /* Threads begin in different places. */
 void rv_ports_open(struct rv_ports *ports, unsigned index, unsigned count);
 
-/* The next run; 0 and 0 when the range is not divided. */
-void rv_ports_next(struct rv_ports *ports, uint16_t *first, uint16_t *last);
+/* Sets the port_ members: the next run, or none when the range is not divided. */
+void rv_ports_next(struct rv_ports *ports, struct rv_connect_to *to);
 
 #endif

@@ -153,6 +153,52 @@ static void its_port_comes_from_the_range_with_ipv6_too(void **state)
     expect_a_port_of_the_range("[::1]:0");
 }
 
+/* What older kernels get. */
+static void expect_a_port_by_binding(sa_family_t family)
+{
+    struct sockaddr_in6 peer = {.sin6_family = family};
+    struct rv_connect_to to = {.peer = (struct sockaddr *)&peer,
+                               .peer_length = sizeof peer,
+                               .port_first = 21000,
+                               .port_last = 21003,
+                               .port_start = 21002};
+    int sockets[5];
+    struct sockaddr_in6 own;
+    socklen_t length = sizeof own;
+    static const uint16_t expected[] = {21002, 21003, 21000, 21001};
+    for (unsigned i = 0; i < 5; i++) {
+        sockets[i] = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(rv_connect_bind_port(sockets[i], &to), i < 4 ? 0 : EADDRNOTAVAIL);
+        if (i == 4)
+            break;
+        assert_int_equal(getsockname(sockets[i], (struct sockaddr *)&own, &length), 0);
+        assert_int_equal(ntohs(own.sin6_port), expected[i]);
+        assert_int_equal(listen(sockets[i], 1), 0); /* so that nobody shares it */
+    }
+    for (unsigned i = 0; i < 5; i++)
+        close(sockets[i]);
+}
+
+static void without_ranges_a_port_is_bound(void **state)
+{
+    (void)state;
+    expect_a_port_by_binding(AF_INET);
+    expect_a_port_by_binding(AF_INET6);
+}
+
+static void a_bound_port_connects(void **state)
+{
+    (void)state;
+    client_listen("127.0.0.1:0");
+    struct rv_connect_to to = client_there();
+    int socket_of_ours = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    to.port_first = to.port_start = 21010;
+    to.port_last = 21019;
+    assert_int_equal(rv_connect_bind_port(socket_of_ours, &to), 0);
+    assert_int_equal(connect(socket_of_ours, to.peer, to.peer_length), 0);
+    close(socket_of_ours);
+}
+
 static void it_leaves_from_an_ipv6_address_and_port(void **state)
 {
     (void)state;
@@ -373,6 +419,8 @@ int main(void)
         FACT(it_leaves_from_the_address_that_is_asked_for),
         FACT(its_port_comes_from_the_range_that_is_asked_for),
         FACT(its_port_comes_from_the_range_with_ipv6_too),
+        FACT(without_ranges_a_port_is_bound),
+        FACT(a_bound_port_connects),
         FACT(it_leaves_from_an_ipv6_address_and_port),
         FACT(a_refused_attempt_is_told_in_a_later_turn),
         FACT(a_refused_unix_attempt_fails_at_once),

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,42 +27,43 @@ static void runs_lie_side_by_side_in_the_range(void **state)
     rv_ports_open(&ports, 0, 1);
     assert_int_equal(ports.runs, (highest - lowest + 1) / RV_PORTS_RUN);
     memset(seen, 0, sizeof seen);
+    struct rv_connect_to to;
     for (uint32_t i = 0; i < ports.runs; i++) {
-        uint16_t first, last;
-        rv_ports_next(&ports, &first, &last);
-        assert_int_equal(last - first, RV_PORTS_RUN - 1);
-        assert_in_range(first, lowest, highest);
-        assert_in_range(last, lowest, highest);
-        for (unsigned port = first; port <= last; port++) {
+        rv_ports_next(&ports, &to);
+        assert_int_equal(to.port_last - to.port_first, RV_PORTS_RUN - 1);
+        assert_int_equal(to.port_start, to.port_first);
+        assert_in_range(to.port_first, lowest, highest);
+        assert_in_range(to.port_last, lowest, highest);
+        for (unsigned port = to.port_first; port <= to.port_last; port++) {
             assert_false(seen[port]);
             seen[port] = true;
         }
     }
-    uint16_t first, last;
-    rv_ports_next(&ports, &first, &last);
-    assert_true(seen[first]); /* and from the beginning */
+    rv_ports_next(&ports, &to); /* and from the beginning, but not with the same port */
+    assert_int_equal(to.port_first, lowest);
+    assert_int_equal(to.port_start, lowest + 1);
 }
 
 static void threads_begin_in_different_runs(void **state)
 {
     (void)state;
-    struct rv_ports one, other;
-    uint16_t first, last, other_first;
-    rv_ports_open(&one, 0, 2);
-    rv_ports_open(&other, 1, 2);
-    rv_ports_next(&one, &first, &last);
-    rv_ports_next(&other, &other_first, &last);
-    assert_int_equal(other_first - first, one.runs / 2 * RV_PORTS_RUN);
+    struct rv_ports ports[2];
+    struct rv_connect_to to[2];
+    for (unsigned i = 0; i < 2; i++) {
+        rv_ports_open(&ports[i], i, 2);
+        rv_ports_next(&ports[i], &to[i]);
+    }
+    assert_int_equal(to[1].port_first - to[0].port_first, ports[0].runs / 2 * RV_PORTS_RUN);
 }
 
 static void a_range_that_is_not_known_is_not_divided(void **state)
 {
     (void)state;
     struct rv_ports none = {0};
-    uint16_t first = 1, last = 1;
-    rv_ports_next(&none, &first, &last);
-    assert_int_equal(first, 0);
-    assert_int_equal(last, 0);
+    struct rv_connect_to to = {.port_first = 1, .port_last = 1, .port_start = 1};
+    rv_ports_next(&none, &to);
+    assert_int_equal(to.port_first, 0);
+    assert_int_equal(to.port_last, 0);
 }
 
 int main(void)
