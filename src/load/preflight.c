@@ -8,12 +8,14 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define DESCRIPTORS_OF_A_THREAD 3 /* its loop: epoll, wake-up, timer */
 #define DESCRIPTORS_SPARE 8       /* the probe's, and files that are open for a moment */
@@ -35,12 +37,20 @@ __attribute__((format(printf, 2, 3))) static void note(struct rv_preflight *pref
 
 /* ---- descriptors -------------------------------------------------------------------------------------------- */
 
+/* No more are opened at a time than there are requests. */
+static uint32_t connections_of(const struct rv_load_plan *plan)
+{
+    bool few = plan->requests_max > 0 && plan->requests_max < plan->clients;
+    return few ? (uint32_t)plan->requests_max : plan->clients;
+}
+
 static void judge_descriptors(const struct rv_load_plan *plan, const struct rv_machine *machine,
                               struct rv_preflight *preflight)
 {
     uint64_t beside = machine->descriptors_open + DESCRIPTORS_SPARE +
                       (uint64_t)plan->threads * DESCRIPTORS_OF_A_THREAD;
-    uint64_t needed = plan->clients + beside, limit = machine->descriptor_limit;
+    uint32_t clients = connections_of(plan);
+    uint64_t needed = clients + beside, limit = machine->descriptor_limit;
     if (limit == 0 || needed <= limit)
         return;
     preflight->refused = true;
@@ -48,12 +58,12 @@ static void judge_descriptors(const struct rv_load_plan *plan, const struct rv_m
         note(preflight,
              "%" PRIu32 " client%s: needs %" PRIu64 " descriptors, the limit is %" PRIu64
              ": run with -c %" PRIu64 ", or raise it with `ulimit -n %" PRIu64 "`",
-             plan->clients, plan->clients == 1 ? "" : "s", needed, limit, limit - beside, needed);
+             clients, clients == 1 ? "" : "s", needed, limit, limit - beside, needed);
     else
         note(preflight,
              "%" PRIu32 " client%s: needs %" PRIu64 " descriptors, the limit is %" PRIu64
              ": raise it with `ulimit -n %" PRIu64 "`",
-             plan->clients, plan->clients == 1 ? "" : "s", needed, limit, needed);
+             clients, clients == 1 ? "" : "s", needed, limit, needed);
 }
 
 /* ---- source ports --------------------------------------------------------------------------------------------- */
@@ -80,16 +90,58 @@ static uint64_t source_addresses(const struct rv_load_plan *plan)
                : plan->target.source.count;
 }
 
+static const char *address_text(const struct rv_endpoint *endpoint, char *text, socklen_t size)
+{
+    const struct sockaddr_in *four = (const struct sockaddr_in *)&endpoint->sockaddr;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&endpoint->sockaddr;
+    const void *address =
+        four->sin_family == AF_INET ? (const void *)&four->sin_addr : (const void *)&six->sin6_addr;
+    return inet_ntop(four->sin_family, address, text, size) == NULL ? "?" : text;
+}
+
+static bool any_address_of_family(const struct rv_load_plan *plan, int family)
+{
+    for (uint32_t i = 0; i < plan->target.address_count; i++)
+        if (plan->target.addresses[i].sockaddr.ss_family == family)
+            return true;
+    return false;
+}
+
+static void judge_source(const struct rv_load_plan *plan, const struct rv_machine *machine,
+                         struct rv_preflight *preflight)
+{
+    const struct rv_source_range *source = &plan->target.source;
+    char text[INET6_ADDRSTRLEN];
+    if (source->first.length == 0)
+        return;
+    address_text(&source->first, text, sizeof text);
+    int family = source->first.sockaddr.ss_family;
+    if (!any_address_of_family(plan, family)) {
+        preflight->refused = true;
+        note(preflight, "source address %s is IPv%d, the server's is not: give one of its kind",
+             text, family == AF_INET ? 4 : 6);
+    } else if (machine->source_is_elsewhere) {
+        preflight->refused = true;
+        note(preflight,
+             source->count > 1
+                 ? "source addresses from %s on are not all this machine's: `ip address` lists "
+                   "those that are"
+                 : "source address %s is not this machine's: `ip address` lists those that are",
+             text);
+    }
+}
+
 static void judge_ports(const struct rv_load_plan *plan, const struct rv_machine *machine,
                         struct rv_preflight *preflight)
 {
+    uint32_t clients = connections_of(plan);
     uint64_t each = machine->port_last - machine->port_first + 1;
     uint64_t addresses = source_addresses(plan), ports = each * addresses;
-    uint64_t wanted = (plan->clients + each - 1) / each;
+    uint64_t wanted = (clients + each - 1) / each;
     bool here = is_loopback(&plan->target.addresses[0]) &&
                 plan->target.addresses[0].sockaddr.ss_family == AF_INET;
     char sources[96];
-    if (plan->clients <= ports)
+    if (clients <= ports)
         return;
     if (here)
         snprintf(sources, sizeof sources, "--source 127.0.0.0/8");
@@ -101,7 +153,7 @@ static void judge_ports(const struct rv_load_plan *plan, const struct rv_machine
          "%" PRIu32 " clients need as many source ports, there are %" PRIu64 " (%" PRIu64
          " source address%s, net.ipv4.ip_local_port_range %" PRIu32 "-%" PRIu32
          "): run with -c %" PRIu64 ", or with %s",
-         plan->clients, ports, addresses, addresses == 1 ? "" : "es", machine->port_first,
+         clients, ports, addresses, addresses == 1 ? "" : "es", machine->port_first,
          machine->port_last, ports, sources);
 }
 
@@ -158,14 +210,15 @@ static void judge_time_wait(const struct rv_load_plan *plan, const struct rv_mac
 static void judge_queue(const struct rv_load_plan *plan, const struct rv_machine *machine,
                         const struct rv_server_evidence *server, struct rv_preflight *preflight)
 {
+    uint32_t clients = connections_of(plan);
     uint64_t room = ((uint64_t)server->backlog + 1) * server->sockets;
     bool at_once = plan->model == RV_LOAD_CLOSED && plan->connect_rate_per_s == 0;
-    if (!at_once || plan->clients <= room)
+    if (!at_once || clients <= room)
         return;
     note(preflight,
          "%" PRIu32 " clients connect at once, the accept queue of %s holds %" PRIu64
          " (listen backlog %" PRIu32 "%s): %s; --connect-rate spreads them",
-         plan->clients, server->address, room, server->backlog,
+         clients, server->address, room, server->backlog,
          server->backlog == machine->somaxconn ? ", which is net.core.somaxconn" : "",
          is_tcp(plan) ? "what it cannot take is dropped and tried again after a second or more"
                       : "what it cannot take is refused");
@@ -175,13 +228,14 @@ static void judge_server_descriptors(const struct rv_load_plan *plan,
                                      const struct rv_server_evidence *server,
                                      struct rv_preflight *preflight)
 {
+    uint32_t clients = connections_of(plan);
     uint64_t limit = server->descriptor_limit * (uint64_t)server->processes;
-    if (!server->pid_known || limit == 0 || plan->clients + (uint64_t)server->descriptors <= limit)
+    if (!server->pid_known || limit == 0 || clients + (uint64_t)server->descriptors <= limit)
         return;
     note(preflight,
          "%" PRIu32 " clients, but the server (%s, pid %d) may have only %" PRIu64
          " descriptors open and has %" PRIu32 ": raise its limit (`ulimit -n`) before it starts",
-         plan->clients, server->name, server->pid, limit, server->descriptors);
+         clients, server->name, server->pid, limit, server->descriptors);
 }
 
 static void judge_cpus(const struct rv_load_plan *plan, const struct rv_machine *machine,
@@ -204,6 +258,8 @@ void rv_preflight_judge(const struct rv_load_plan *plan, const struct rv_machine
     memset(preflight, 0, sizeof *preflight);
     bool ports_matter = is_tcp(plan) && machine->port_last > machine->port_first;
     judge_descriptors(plan, machine, preflight);
+    if (is_tcp(plan))
+        judge_source(plan, machine, preflight);
     if (ports_matter)
         judge_ports(plan, machine, preflight);
     if (ports_matter && !preflight->refused)
@@ -240,6 +296,27 @@ static uint64_t count_open(void)
     return count - 1; /* the one that was read from */
 }
 
+/* Only a machine's own address can be bound to. */
+static bool is_elsewhere(const struct rv_endpoint *address)
+{
+    int trial = socket(address->sockaddr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (trial < 0)
+        return false;
+    bool bound = bind(trial, (const struct sockaddr *)&address->sockaddr, address->length) == 0;
+    bool elsewhere = !bound && errno == EADDRNOTAVAIL;
+    close(trial);
+    return elsewhere;
+}
+
+/* The first and the last one stand for all. */
+static bool source_is_elsewhere(const struct rv_source_range *source)
+{
+    if (source->first.length == 0)
+        return false;
+    struct rv_endpoint last = rv_source_nth(source, source->count == 0 ? 0 : source->count - 1);
+    return is_elsewhere(&source->first) || is_elsewhere(&last);
+}
+
 void rv_machine_look(const struct rv_load_plan *plan, const struct rv_probe *probe,
                      struct rv_machine *machine)
 {
@@ -251,6 +328,7 @@ void rv_machine_look(const struct rv_load_plan *plan, const struct rv_probe *pro
     rv_proc_read("/proc/sys/net/ipv4/ip_local_port_range", range, sizeof range);
     if (sscanf(range, "%" SCNu32 " %" SCNu32, &machine->port_first, &machine->port_last) != 2)
         machine->port_first = machine->port_last = 0;
+    machine->source_is_elsewhere = source_is_elsewhere(&plan->target.source);
     machine->time_wait_reuse = (uint32_t)rv_proc_number("/proc/sys/net/ipv4/tcp_tw_reuse", 0);
     machine->somaxconn = (uint32_t)rv_proc_number("/proc/sys/net/core/somaxconn", 0);
     if (CPU_COUNT(&cpus) == 0 && sched_getaffinity(0, sizeof cpus, &cpus) != 0)

@@ -11,7 +11,8 @@ struct rv_machine {
     uint64_t descriptor_limit;      /* 0: not known */
     uint64_t descriptors_open;      /* by this process */
     uint32_t port_first, port_last; /* net.ipv4.ip_local_port_range; 0: not known */
-    uint32_t time_wait_reuse;       /* net.ipv4.tcp_tw_reuse: 1 everywhere, 2 on the loopback */
+    bool source_is_elsewhere; /* the plan's source addresses, or some, are not this machine's */
+    uint32_t time_wait_reuse; /* net.ipv4.tcp_tw_reuse: 1 everywhere, 2 on the loopback */
     uint32_t somaxconn;
     uint32_t cpus;        /* that the load threads may run on */
     uint32_t cpus_shared; /* of them, those that the server may run on */

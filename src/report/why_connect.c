@@ -77,6 +77,14 @@ bool rv_why_ports(const struct rv_load_result *result, struct rv_finding *findin
     uint64_t failed = result->failures[RV_FAILURE_CONNECT_PORTS];
     if (failed == 0)
         return false;
+    if (result->connects == 0) {
+        rv_finding_says(finding,
+                        "No source address: all %" PRIu64
+                        " connects found it was not to be had here (EADDRNOTAVAIL).",
+                        failed);
+        return rv_finding_advises(finding,
+                                  "Give --source an address of this machine (`ip address`).");
+    }
     rv_finding_says(finding,
                     "Source ports used up on this machine: %" PRIu64
                     " connects found none free (EADDRNOTAVAIL), with %" PRIu64

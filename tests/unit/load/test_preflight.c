@@ -38,7 +38,7 @@ static int start(void **state)
 {
     (void)state;
     aim_at("127.0.0.1");
-    plan = (struct rv_load_plan){.clients = 64, .threads = 1, .requests_max = 1000};
+    plan = (struct rv_load_plan){.clients = 64, .threads = 1, .requests_max = 1000000};
     plan.target.addresses = &address;
     plan.target.address_count = 1;
     machine = (struct rv_machine){.descriptor_limit = 20000,
@@ -200,6 +200,60 @@ static void more_source_addresses_give_more_ports(void **state)
     judge();
     assert_true(said.refused);
     assert_non_null(strstr(said.notes[0], "there are 56464 (2 source addresses, "));
+}
+
+static void fewer_requests_than_clients_need_less(void **state)
+{
+    (void)state;
+    plan.clients = 50000;
+    plan.requests_max = 100;
+    expect_silence();
+}
+
+static struct rv_endpoint ipv4(const char *ip)
+{
+    struct rv_endpoint before = address;
+    aim_at(ip);
+    struct rv_endpoint made = address;
+    address = before;
+    ((struct sockaddr_in *)&made.sockaddr)->sin_port = 0;
+    return made;
+}
+
+static void a_source_address_of_another_machine_is_refused(void **state)
+{
+    (void)state;
+    plan.target.source = (struct rv_source_range){.first = ipv4("192.0.2.1"), .count = 1};
+    rv_preflight_check(&plan, NULL, &said);
+    assert_true(said.refused);
+    assert_string_equal(said.notes[0],
+                        "source address 192.0.2.1 is not this machine's: `ip address` lists "
+                        "those that are");
+    plan.target.source.first = ipv4("127.255.255.250");
+    plan.target.source.count = 20;
+    rv_preflight_check(&plan, NULL, &said);
+    assert_string_equal(said.notes[0],
+                        "source addresses from 127.255.255.250 on are not all this machine's: "
+                        "`ip address` lists those that are");
+}
+
+static void a_source_address_of_this_machine_is_fine(void **state)
+{
+    (void)state;
+    plan.target.source = (struct rv_source_range){.first = ipv4("127.0.0.2"), .count = 200};
+    rv_preflight_check(&plan, NULL, &said);
+    assert_false(said.refused);
+}
+
+static void a_source_address_of_the_other_kind_is_refused(void **state)
+{
+    (void)state;
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&address.sockaddr;
+    plan.target.source = (struct rv_source_range){.first = ipv4("127.0.0.2"), .count = 1};
+    *six = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+    server.found = false;
+    expect_only(true,
+                "source address 127.0.0.2 is IPv4, the server's is not: give one of its kind");
 }
 
 static void a_unix_socket_needs_no_ports(void **state)
@@ -395,6 +449,10 @@ int main(void)
         cmocka_unit_test_setup(too_few_source_ports_are_refused, start),
         cmocka_unit_test_setup(to_another_machine_the_remedy_is_more_addresses_of_this_one, start),
         cmocka_unit_test_setup(more_source_addresses_give_more_ports, start),
+        cmocka_unit_test_setup(fewer_requests_than_clients_need_less, start),
+        cmocka_unit_test_setup(a_source_address_of_another_machine_is_refused, start),
+        cmocka_unit_test_setup(a_source_address_of_this_machine_is_fine, start),
+        cmocka_unit_test_setup(a_source_address_of_the_other_kind_is_refused, start),
         cmocka_unit_test_setup(a_unix_socket_needs_no_ports, start),
         cmocka_unit_test_setup(a_rate_that_time_wait_does_not_allow_is_noted, start),
         cmocka_unit_test_setup(requests_that_share_a_connection_share_its_port, start),

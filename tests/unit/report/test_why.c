@@ -118,6 +118,16 @@ static void ports_used_up(void **state)
            "widen net.ipv4.ip_local_port_range.");
 }
 
+static void a_source_address_that_is_not_here(void **state)
+{
+    (void)state;
+    made_failures(RV_FAILURE_CONNECT_PORTS, 7, 10);
+    made.connects = 0;
+    expect("ports_exhausted",
+           "No source address: all 7 connects found it was not to be had here (EADDRNOTAVAIL).",
+           "Give --source an address of this machine (`ip address`).");
+}
+
 static void many_connections_are_not_ports_used_up(void **state)
 {
     (void)state;
@@ -779,6 +789,7 @@ int main(void)
         made_test(a_unix_socket_that_is_not_there),
         made_test(other_failed_connects_are_not_refusals),
         made_test(ports_used_up),
+        made_test(a_source_address_that_is_not_here),
         made_test(many_connections_are_not_ports_used_up),
         made_test(descriptors_used_up_here),
         made_test(descriptors_used_up_at_the_server),
