@@ -19,7 +19,7 @@ struct rv_connect_to {
     socklen_t source_length;
     /* The source port is one of these; 0: the kernel chooses from all of ip_local_port_range. It tries one
        after the other, half of them in vain once half are taken: thousands of connections to one
-       address are made quickly only from narrow ranges. */
+       address are made quickly only from narrow ranges. They must lie within ip_local_port_range. */
     uint16_t port_first, port_last;
     uint16_t port_start; /* of them, where a kernel before Linux 6.3 begins to try */
     int buffer_bytes;    /* SO_SNDBUF and SO_RCVBUF, which the kernel doubles; 0: the kernel's */
