@@ -39,7 +39,8 @@ static bool leave_from_address(int descriptor, const struct sockaddr *source, so
 
 static bool set_port_range(int descriptor, const struct rv_connect_to *to)
 {
-    return set(descriptor, IPPROTO_IP, IP_LOCAL_PORT_RANGE, to->port_last << 16 | to->port_first);
+    uint32_t range = (uint32_t)to->port_last << 16 | to->port_first;
+    return set(descriptor, IPPROTO_IP, IP_LOCAL_PORT_RANGE, (int)range);
 }
 
 int rv_connect_bind_port(int descriptor, const struct rv_connect_to *to)
