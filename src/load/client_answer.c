@@ -163,6 +163,8 @@ static bool take_content(struct rv_client *client, rv_bytes *octets, uint64_t no
         return octets->len > 0;
     default:
         client->skipping = rv_h1_drain_skippable(&client->drain);
+        if (client->drain.framing == RV_FRAMING_LENGTH)
+            client->skipping--; /* the last octet is read, with those behind it that should not be */
         if (client->skipping > SKIP_BYTES_MAX)
             client->skipping = SKIP_BYTES_MAX;
         if (client->skipping >= SKIP_BYTES_MIN)
