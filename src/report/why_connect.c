@@ -47,14 +47,14 @@ bool rv_why_refused(const struct rv_load_result *result, struct rv_finding *find
     }
     if (result->connects == 0) {
         rv_finding_says(finding,
-                        "No listener: all %" PRIu64 " connects to %s port %u were refused, nobody "
-                        "listens there.",
+                        "No listener: all %" PRIu64
+                        " connects to %s port %u were refused, nobody listens there.",
                         refused, host, result->port);
         return rv_finding_advises(finding, "Start the server, or check host and port.");
     }
     rv_finding_says(finding,
-                    "The listener was gone for a while: %" PRIu64 " connects to %s port %u were "
-                    "refused, %" PRIu64 " others were taken.",
+                    "The listener was gone for a while: %" PRIu64
+                    " connects to %s port %u were refused, %" PRIu64 " others were taken.",
                     refused, host, result->port, result->connects);
     return rv_finding_advises(finding, "See whether the server ended or was started again.");
 }
@@ -100,9 +100,9 @@ bool rv_why_ports(const struct rv_load_result *result, struct rv_finding *findin
         rv_finding_adds(finding, ", and %" PRIu32 " sockets were in TIME-WAIT at the end",
                         evidence->time_wait_after);
     rv_finding_adds(finding, ".");
-    return rv_finding_advises(
-        finding, "Use more source addresses (--source 127.0.0.0/8 to this machine), keep "
-                 "connections alive, or widen net.ipv4.ip_local_port_range.");
+    return rv_finding_advises(finding,
+                              "Use more source addresses (--source 127.0.0.0/8 to this machine), "
+                              "keep connections alive, or widen net.ipv4.ip_local_port_range.");
 }
 
 bool rv_why_descriptors_here(const struct rv_load_result *result, struct rv_finding *finding)
@@ -113,8 +113,7 @@ bool rv_why_descriptors_here(const struct rv_load_result *result, struct rv_find
     rv_finding_says(finding,
                     "Descriptors used up in this process: %" PRIu64
                     " connects got none, with %" PRIu64
-                    " connections open at the most and a limit of "
-                    "%" PRIu64 ".",
+                    " connections open at the most and a limit of %" PRIu64 ".",
                     failed, result->open_peak, result->evidence.descriptor_limit);
     return rv_finding_advises(finding,
                               "Raise the limit (`ulimit -n`) or ask for fewer clients (-c).");
@@ -136,8 +135,8 @@ bool rv_why_descriptors_there(const struct rv_load_result *result, struct rv_fin
                     server->name, server->pid, server->descriptors, server->descriptor_limit,
                     server->queue_peak, server->backlog);
     return rv_finding_advises(
-        finding, "Raise its limit before it starts (`ulimit -n`, or LimitNOFILE= of its "
-                 "systemd unit).");
+        finding,
+        "Raise its limit before it starts (`ulimit -n`, or LimitNOFILE= of its systemd unit).");
 }
 
 /* ---- the accept queue ---------------------------------------------------------------------------------------- */
@@ -172,11 +171,11 @@ static void tell_lost_acks(const struct rv_load_result *result, struct rv_findin
     for (size_t i = 0; i < sizeof at_ms / sizeof *at_ms; i++)
         count += rv_hist_count_between(&result->wait, at_ms[i] * 1000, at_ms[i] * 1100);
     if (count > 0)
-        rv_finding_adds(
-            finding,
-            " No connect waited, but %" PRIu64 " answer%s began 0.2, 0.6, 1.4 or 3 s late: "
-            "the last ACK of the handshake was dropped, and the request was sent again.",
-            count, rv_plural(count));
+        rv_finding_adds(finding,
+                        " No connect waited, but %" PRIu64
+                        " answer%s began 0.2, 0.6, 1.4 or 3 s late: the last ACK of the handshake "
+                        "was dropped, and the request was sent again.",
+                        count, rv_plural(count));
 }
 
 static bool queue_overflowed(const struct rv_load_result *result)

@@ -32,8 +32,8 @@ bool rv_why_time_outs(const struct rv_load_result *result, struct rv_finding *fi
     return rv_finding_advises(
         finding, "%s",
         cpus >= 0 && cpus < 0.5
-            ? "The server waits for something: look for a lock, a pool that is "
-              "used up, or a service behind it."
+            ? "The server waits for something: look for a lock, a pool that is used up, or a "
+              "service behind it."
             : "Ask for less (fewer clients, a lower rate), or look into the server.");
 }
 
@@ -53,9 +53,8 @@ bool rv_why_broken_off(const struct rv_load_result *result, struct rv_finding *f
         "The server broke off %" PRIu64 " requests: %" PRIu64 " before the first byte, %" PRIu64
         " in the head, %" PRIu64 " in the body (%" PRIu64 " by a reset, %" PRIu64 " by closing).",
         before + head + body, before, head, body, resets, before + head + body - resets);
-    return rv_finding_advises(finding,
-                              "Look into the server's error log: a crash, a limit, or a time-out "
-                              "of its own.");
+    return rv_finding_advises(
+        finding, "Look into the server's error log: a crash, a limit, or a time-out of its own.");
 }
 
 bool rv_why_not_http(const struct rv_load_result *result, struct rv_finding *finding)
@@ -71,8 +70,8 @@ bool rv_why_not_http(const struct rv_load_result *result, struct rv_finding *fin
                     " had a bad chunk, %" PRIu64 " went on behind their end, %" PRIu64
                     " were not of the length asked for.",
                     head, chunk, more, other);
-    return rv_finding_advises(finding, "Check that the port speaks plain HTTP/1, and what it sends "
-                                       "(`curl -v`).");
+    return rv_finding_advises(
+        finding, "Check that the port speaks plain HTTP/1, and what it sends (`curl -v`).");
 }
 
 bool rv_why_error_answers(const struct rv_load_result *result, struct rv_finding *finding)
@@ -97,10 +96,9 @@ bool rv_why_error_answers(const struct rv_load_result *result, struct rv_finding
     return rv_finding_advises(
         finding, "%s",
         errors == result->answered
-            ? "Check the path and what the server wants (credentials, a field): these "
-              "are the times of its error page."
-            : "Look into the server's log; under \"Latency\" the status classes stand "
-              "apart.");
+            ? "Check the path and what the server wants (credentials, a field): these are the "
+              "times of its error page."
+            : "Look into the server's log; under \"Latency\" the status classes stand apart.");
 }
 
 /* ---- connections --------------------------------------------------------------------------------------------- */
@@ -111,14 +109,12 @@ bool rv_why_race(const struct rv_load_result *result, struct rv_finding *finding
         return false;
     rv_finding_says(finding,
                     "Keep-alive race: %" PRIu64
-                    " request%s met a connection that the server was just "
-                    "closing, and %s sent again on a new one (%" PRIu64
-                    " connections were opened again in all).",
+                    " request%s met a connection that the server was just closing, and %s sent "
+                    "again on a new one (%" PRIu64 " connections were opened again in all).",
                     result->races, rv_plural(result->races), result->races == 1 ? "was" : "were",
                     result->reopened);
-    return rv_finding_advises(finding,
-                              "Let the server keep idle connections longer than clients do, or "
-                              "let it say \"Connection: close\" before it closes.");
+    return rv_finding_advises(finding, "Let the server keep idle connections longer than clients "
+                                       "do, or let it say \"Connection: close\" before it closes.");
 }
 
 /* Reopened after nearly every answer, although the client would have kept them. */
@@ -131,6 +127,6 @@ bool rv_why_no_keep_alive(const struct rv_load_result *result, struct rv_finding
                     "No keep-alive: the server closed the connection after %" PRIu64 " of %" PRIu64
                     " answers, so that %" PRIu64 " connections had to be opened.",
                     result->reopened, result->answered, result->connects);
-    return rv_finding_advises(finding, "Switch keep-alive on in the server, or measure with "
-                                       "--no-keepalive on purpose.");
+    return rv_finding_advises(
+        finding, "Switch keep-alive on in the server, or measure with --no-keepalive on purpose.");
 }

@@ -64,9 +64,8 @@ bool rv_why_stall(const struct rv_load_result *result, struct rv_finding *findin
                     " s around it, where %" PRIu64 " are usual).",
                     text, seen > room ? room : seen, room, fewest, 2 * result->period_s, usual);
     return rv_finding_advises(
-        finding, "Look for a pause of the whole server: garbage collection, fsync, a lock. "
-                 "Users who come on their own would have seen it more often: run with "
-                 "--rate.");
+        finding, "Look for a pause of the whole server: garbage collection, fsync, a lock. Users "
+                 "who come on their own would have seen it more often: run with --rate.");
 }
 
 /* ---- slow although idle ------------------------------------------------------------------------------------------- */
@@ -105,12 +104,11 @@ bool rv_why_pool_limit(const struct rv_load_result *result, struct rv_finding *f
     rv_write_us(wait->min, s);
     rv_write_number(under_way, n);
     rv_write_number(cpus, c);
-    rv_finding_says(
-        finding,
-        "The server worked on only about %s requests at a time: %s answers/s x %s (the fastest "
-        "answer) = %s, while %s were under way on average. It used %s CPUs: it waits, it does "
-        "not compute.",
-        k, x, s, k, n, c);
+    rv_finding_says(finding,
+                    "The server worked on only about %s requests at a time: %s answers/s x %s (the "
+                    "fastest answer) = %s, while %s were under way on average. It used %s CPUs: it "
+                    "waits, it does not compute.",
+                    k, x, s, k, n, c);
     return rv_finding_advises(finding,
                               "Look for a pool of that size (threads, workers, connections to a "
                               "database) or a lock, and make it larger or hold it shorter.");
@@ -126,8 +124,8 @@ bool rv_why_delayed_ack(const struct rv_load_result *result, struct rv_finding *
                     "Nagle and delayed ACK: the content of %" PRIu64 " of %" PRIu64
                     " answers came 40 ms after its head.",
                     count, result->answered);
-    return rv_finding_advises(finding, "Let the server send head and body in one write, or set "
-                                       "TCP_NODELAY.");
+    return rv_finding_advises(
+        finding, "Let the server send head and body in one write, or set TCP_NODELAY.");
 }
 
 /* ---- at its limit ---------------------------------------------------------------------------------------------------- */

@@ -97,9 +97,8 @@ static void too_few_descriptors_are_refused_with_both_remedies(void **state)
     (void)state;
     server.found = false;
     plan.clients = 19987;
-    expect_only(true,
-                "19987 clients: needs 20001 descriptors, the limit is 20000: run with -c 19986, or "
-                "raise it with `ulimit -n 20001`");
+    expect_only(true, "19987 clients: needs 20001 descriptors, the limit is 20000: run with -c "
+                      "19986, or raise it with `ulimit -n 20001`");
     plan.clients = 19986;
     expect_silence();
 }
@@ -167,10 +166,9 @@ static void too_few_source_ports_are_refused(void **state)
     server.found = false;
     machine.descriptor_limit = 100000;
     plan.clients = 28233;
-    expect_only(true,
-                "28233 clients need as many source ports, there are 28232 (1 source address, "
-                "net.ipv4.ip_local_port_range 32768-60999): run with -c 28232, or with --source "
-                "127.0.0.0/8");
+    expect_only(true, "28233 clients need as many source ports, there are 28232 (1 source address, "
+                      "net.ipv4.ip_local_port_range 32768-60999): run with -c 28232, or with "
+                      "--source 127.0.0.0/8");
     plan.clients = 28232;
     expect_silence();
 }
@@ -226,15 +224,14 @@ static void a_source_address_of_another_machine_is_refused(void **state)
     plan.target.source = (struct rv_source_range){.first = ipv4("192.0.2.1"), .count = 1};
     rv_preflight_check(&plan, NULL, &said);
     assert_true(said.refused);
-    assert_string_equal(said.notes[0],
-                        "source address 192.0.2.1 is not this machine's: `ip address` lists "
-                        "those that are");
+    assert_string_equal(
+        said.notes[0],
+        "source address 192.0.2.1 is not this machine's: `ip address` lists those that are");
     plan.target.source.first = ipv4("127.255.255.250");
     plan.target.source.count = 20;
     rv_preflight_check(&plan, NULL, &said);
-    assert_string_equal(said.notes[0],
-                        "source addresses from 127.255.255.250 on are not all this machine's: "
-                        "`ip address` lists those that are");
+    assert_string_equal(said.notes[0], "source addresses from 127.255.255.250 on are not all this "
+                                       "machine's: `ip address` lists those that are");
 }
 
 static void a_source_address_of_this_machine_is_fine(void **state)
@@ -277,9 +274,9 @@ static void a_rate_that_time_wait_does_not_allow_is_noted(void **state)
     plan.model = RV_LOAD_OPEN;
     plan.rate_per_s = 500;
     expect_only(
-        false, "500 connections a second, each in TIME-WAIT for 60 s when the client closes first, "
-               "need 30000 source ports; there are 28232: run with --rate 470, or more --source "
-               "addresses");
+        false,
+        "500 connections a second, each in TIME-WAIT for 60 s when the client closes first, need "
+        "30000 source ports; there are 28232: run with --rate 470, or more --source addresses");
     plan.rate_per_s = 470;
     expect_silence();
 }
@@ -305,10 +302,9 @@ static void without_a_rate_the_note_says_what_the_ports_allow(void **state)
     aim_at("192.0.2.7");
     plan.close_each = true;
     plan.requests_max = 28233;
-    expect_only(false,
-                "a source port stays in TIME-WAIT for 60 s when the client closes first: the 28232 "
-                "ports here allow 470 connections a second in the long run (rate x 60 s); more "
-                "--source addresses allow more");
+    expect_only(false, "a source port stays in TIME-WAIT for 60 s when the client closes first: "
+                       "the 28232 ports here allow 470 connections a second in the long run (rate "
+                       "x 60 s); more --source addresses allow more");
     plan.requests_max = 28232;
     expect_silence();
     plan.requests_max = 0;
@@ -334,11 +330,9 @@ static void more_clients_than_the_accept_queue_holds_are_noted(void **state)
 {
     (void)state;
     plan.clients = 130;
-    expect_only(
-        false,
-        "130 clients connect at once, the accept queue of 127.0.0.1:8910 holds 129 (listen "
-        "backlog 128): what it cannot take is dropped and tried again after a second or more; "
-        "--connect-rate spreads them");
+    expect_only(false, "130 clients connect at once, the accept queue of 127.0.0.1:8910 holds 129 "
+                       "(listen backlog 128): what it cannot take is dropped and tried again after "
+                       "a second or more; --connect-rate spreads them");
     plan.clients = 129;
     expect_silence();
     plan.clients = 130;
@@ -370,10 +364,9 @@ static void a_server_with_too_few_descriptors_is_noted(void **state)
 {
     (void)state;
     server.descriptor_limit = 72;
-    expect_only(
-        false,
-        "64 clients, but the server (xserver, pid 4711) may have only 72 descriptors open and "
-        "has 9: raise its limit (`ulimit -n`) before it starts");
+    expect_only(false,
+                "64 clients, but the server (xserver, pid 4711) may have only 72 descriptors open "
+                "and has 9: raise its limit (`ulimit -n`) before it starts");
     server.descriptor_limit = 74;
     expect_silence();
     server.descriptor_limit = 50;
@@ -387,10 +380,8 @@ static void shared_cpus_are_noted(void **state)
 {
     (void)state;
     machine.cpus_shared = 1;
-    expect_only(
-        false,
-        "the load threads share 1 of their 2 CPUs with the server: part them with --cpus and "
-        "`taskset`");
+    expect_only(false, "the load threads share 1 of their 2 CPUs with the server: part them with "
+                       "--cpus and `taskset`");
 }
 
 static void more_threads_than_cpus_are_noted(void **state)

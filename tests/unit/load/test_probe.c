@@ -171,7 +171,7 @@ static void what_a_full_queue_drops_is_counted(void **state)
     rv_probe_sample(probe);
     struct rv_evidence evidence = finished(probe);
     assert_int_equal(evidence.server.queue_peak, 5);
-    assert_int_equal(evidence.server.queue_drops, 3);
+    assert_in_range(evidence.server.queue_drops, 3, 9); /* after a second they are sent again */
     assert_true(evidence.has_counters);
     assert_true(evidence.counters[RV_KERNEL_LISTEN_OVERFLOWS] >= 3);
     assert_true(evidence.counters[RV_KERNEL_LISTEN_DROPS] >= 3);
@@ -553,7 +553,7 @@ static void a_server_that_comes_back_is_found_again(void **state)
     struct rv_server_evidence server = finished(probe).server;
     assert_int_equal(server.backlog, 1);
     assert_int_equal(server.queue_peak, 2);
-    assert_int_equal(server.queue_drops, 1);
+    assert_in_range(server.queue_drops, 1, 3);
     close_many(clients, 3);
     close(listener);
 }

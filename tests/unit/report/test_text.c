@@ -132,9 +132,8 @@ static void a_server_of_another_user_has_no_cost(void **state)
     made.evidence.server.pid_known = false;
     made.evidence.server.queue_samples = 0;
     char *text = written(rv_report_text);
-    assert_non_null(
-        strstr(text, "Server       127.0.0.1:8910, a process of another user: its CPU time is "
-                     "not known\nClient"));
+    assert_non_null(strstr(text, "Server       127.0.0.1:8910, a process of another user: its CPU "
+                                 "time is not known\nClient"));
     assert_null(strstr(text, "accept queue"));
     free(text);
 }

@@ -43,8 +43,7 @@ static void a_violated_law_makes_it_invalid(void **state)
     (void)state;
     made.in_flight = 3;
     expect(RV_VERDICT_INVALID,
-           "a law is violated, started = answered + failed + in flight: 1000000 and "
-           "1000003");
+           "a law is violated, started = answered + failed + in flight: 1000000 and 1000003");
     assert_true(verdict.law_violated);
 }
 
@@ -109,9 +108,9 @@ static void requests_that_hang_at_the_end_are_suspect(void **state)
 {
     (void)state;
     made_unfinished(3, 5000000);
-    expect(RV_VERDICT_SUSPECT,
-           "3 requests had no answer at the end, the oldest for 5.00 s: no percentile "
-           "knows of them");
+    expect(
+        RV_VERDICT_SUSPECT,
+        "3 requests had no answer at the end, the oldest for 5.00 s: no percentile knows of them");
 }
 
 static void requests_that_had_just_begun_at_the_end_are_not(void **state)
@@ -135,8 +134,7 @@ static void a_busy_load_thread_is_suspect(void **state)
     (void)state;
     made.evidence.thread_cpu_us[0] = 9100000;
     expect(RV_VERDICT_SUSPECT,
-           "the client was at its limit: its busiest thread was on a CPU 91 % of the "
-           "time");
+           "the client was at its limit: its busiest thread was on a CPU 91 % of the time");
     made.evidence.thread_cpu_us[0] = 8900000;
     expect_valid();
 }
@@ -164,8 +162,7 @@ static void a_late_client_is_suspect_when_clients_were_free(void **state)
     made.rate_per_s = 100000;
     rv_hist_record_many(&made.lateness, 3000, 1000000);
     expect(RV_VERDICT_SUSPECT,
-           "the client began its requests late (p99 3.00 ms) although clients were "
-           "free");
+           "the client began its requests late (p99 3.00 ms) although clients were free");
     made.queued = 1000000;
     expect_valid();
     made.queued = 0;

@@ -75,8 +75,7 @@ static void a_listener_that_was_gone_for_a_while(void **state)
     made_failures(RV_FAILURE_CONNECT_REFUSED, 12, 100);
     expect("refused",
            "The listener was gone for a while: 12 connects to 127.0.0.1 port 8910 were refused, 64 "
-           "others "
-           "were taken.",
+           "others were taken.",
            "See whether the server ended or was started again.");
 }
 
@@ -109,13 +108,10 @@ static void ports_used_up(void **state)
     made.evidence.time_wait_after = 300;
     expect("ports_exhausted",
            "Source ports used up on this machine: 7 connects found none free (EADDRNOTAVAIL), with "
-           "28232 "
-           "connections open at the most; net.ipv4.ip_local_port_range 32768-60999 gives 28232 for "
-           "each "
-           "source address, and 300 sockets were in TIME-WAIT at the end.",
+           "28232 connections open at the most; net.ipv4.ip_local_port_range 32768-60999 gives "
+           "28232 for each source address, and 300 sockets were in TIME-WAIT at the end.",
            "Use more source addresses (--source 127.0.0.0/8 to this machine), keep connections "
-           "alive, or "
-           "widen net.ipv4.ip_local_port_range.");
+           "alive, or widen net.ipv4.ip_local_port_range.");
 }
 
 static void a_source_address_that_is_not_here(void **state)
@@ -143,8 +139,7 @@ static void descriptors_used_up_here(void **state)
     made.open_peak = 19990;
     expect("descriptors_here",
            "Descriptors used up in this process: 7 connects got none, with 19990 connections open "
-           "at the "
-           "most and a limit of 20000.",
+           "at the most and a limit of 20000.",
            "Raise the limit (`ulimit -n`) or ask for fewer clients (-c).");
     expect_not("descriptors_at_server");
 }
@@ -156,8 +151,7 @@ static void descriptors_used_up_at_the_server(void **state)
     made.evidence.server.descriptor_limit = 64;
     expect("descriptors_at_server",
            "The server is out of descriptors: xserver (pid 4711) had 64 of 64 open, and "
-           "connections waited in "
-           "its accept queue (peak 60, limit 128).",
+           "connections waited in its accept queue (peak 60, limit 128).",
            "Raise its limit before it starts (`ulimit -n`, or LimitNOFILE= of its systemd unit).");
     expect_not("descriptors_here");
 }
@@ -199,17 +193,14 @@ static void an_accept_queue_that_overflowed(void **state)
     rv_hist_record_many(&made.connect, 7100000, 7);
     rv_hist_record_many(&made.connect, 1700000,
                         5); /* between the windows: slow for another reason */
-    expect(
-        "accept_queue_overflow",
-        "Accept queue overflow: listener 127.0.0.1:8910 has a backlog of 128, the longest queue "
-        "seen was "
-        "129 (full in 40 of 500 looks), and the kernel dropped 7413 SYNs or last ACKs of "
-        "handshakes "
-        "(ListenDrops; ListenOverflows +7412, TCPSynRetrans +1699); the listener's own drop "
-        "counter rose by "
-        "7410. 1480 connects took 1 s, 212 took 3 s, 7 took 7 s: when a dropped SYN is sent again.",
-        "Raise the backlog of listen() (now 128; net.core.somaxconn allows 4096), or accept "
-        "faster.");
+    expect("accept_queue_overflow",
+           "Accept queue overflow: listener 127.0.0.1:8910 has a backlog of 128, the longest queue "
+           "seen was 129 (full in 40 of 500 looks), and the kernel dropped 7413 SYNs or last ACKs "
+           "of handshakes (ListenDrops; ListenOverflows +7412, TCPSynRetrans +1699); the "
+           "listener's own drop counter rose by 7410. 1480 connects took 1 s, 212 took 3 s, 7 took "
+           "7 s: when a dropped SYN is sent again.",
+           "Raise the backlog of listen() (now 128; net.core.somaxconn allows 4096), or accept "
+           "faster.");
 }
 
 static void an_overflow_without_a_drop_at_this_listener_is_anothers(void **state)
@@ -254,10 +245,9 @@ static void a_backlog_that_somaxconn_has_cut(void **state)
     overflow(1);
     made.evidence.server.backlog = 4096;
     made.evidence.server.queue_peak = 4097;
-    assert_string_equal(
-        find("accept_queue_overflow")->remedy,
-        "The backlog is what net.core.somaxconn allows (4096): raise both, accept faster, or "
-        "connect more slowly (--connect-rate).");
+    assert_string_equal(find("accept_queue_overflow")->remedy,
+                        "The backlog is what net.core.somaxconn allows (4096): raise both, accept "
+                        "faster, or connect more slowly (--connect-rate).");
 }
 
 static void the_last_ack_of_a_handshake_that_was_dropped(void **state)
@@ -266,10 +256,9 @@ static void the_last_ack_of_a_handshake_that_was_dropped(void **state)
     overflow(9);
     rv_hist_record_many(&made.wait, 205000, 4);
     rv_hist_record_many(&made.wait, 610000, 2);
-    assert_non_null(
-        strstr(find("accept_queue_overflow")->text,
-               "No connect waited, but 6 answers began 0.2, 0.6, 1.4 or 3 s late: the last ACK of "
-               "the handshake was dropped"));
+    assert_non_null(strstr(find("accept_queue_overflow")->text,
+                           "No connect waited, but 6 answers began 0.2, 0.6, 1.4 or 3 s late: the "
+                           "last ACK of the handshake was dropped"));
     rv_hist_record_many(&made.connect, 1001000, 1);
     assert_null(strstr(find("accept_queue_overflow")->text, "No connect waited"));
     assert_non_null(strstr(find("accept_queue_overflow")->text, " 1 connect took 1 s: when"));
@@ -290,11 +279,10 @@ static void connects_that_nobody_answered(void **state)
     made_failures(RV_FAILURE_CONNECT_TIMEOUT, 20, 500000);
     made.evidence.server = (struct rv_server_evidence){0};
     count_as(RV_KERNEL_SYN_RETRANS, 41);
-    expect(
-        "connect_timeouts",
-        "Connects without an answer: 20 gave up, 64 others were opened (TCPSynRetrans +41 on this "
-        "machine).",
-        "Look at the accept queue and the firewall on the server's machine.");
+    expect("connect_timeouts",
+           "Connects without an answer: 20 gave up, 64 others were opened (TCPSynRetrans +41 on "
+           "this machine).",
+           "Look at the accept queue and the firewall on the server's machine.");
     made.connects = 0;
     assert_string_equal(find("connect_timeouts")->remedy,
                         "Look for a firewall that drops silently, or a wrong address.");
@@ -311,8 +299,7 @@ static void a_unix_listener_that_is_full(void **state)
     made_errno(RV_FAILURE_CONNECT_OTHER, EAGAIN, 30);
     expect("accept_queue_full",
            "Accept queue full: listener unix:/run/x has a backlog of 128, the longest queue seen "
-           "was 129, and "
-           "30 connects were turned away (EAGAIN).",
+           "was 129, and 30 connects were turned away (EAGAIN).",
            "Raise the backlog of listen() (now 128; net.core.somaxconn allows 4096), or accept "
            "faster.");
     count_as(RV_KERNEL_LISTEN_OVERFLOWS, 3);
@@ -331,13 +318,12 @@ static void a_syn_queue_that_overflowed(void **state)
 {
     (void)state;
     fill_syn_queue(2, 33);
-    expect(
-        "syn_queue_overflow",
-        "SYN queue overflow: 2 SYNs were dropped (TCPReqQFullDrop) and 33 answered with a cookie "
-        "(TCPReqQFullDoCookies), because more handshakes were under way than listener "
-        "127.0.0.1:8910 may "
-        "have (the lower of its backlog 128 and net.ipv4.tcp_max_syn_backlog 2048).",
-        "Raise the backlog of listen() and net.ipv4.tcp_max_syn_backlog.");
+    expect("syn_queue_overflow",
+           "SYN queue overflow: 2 SYNs were dropped (TCPReqQFullDrop) and 33 answered with a "
+           "cookie (TCPReqQFullDoCookies), because more handshakes were under way than listener "
+           "127.0.0.1:8910 may have (the lower of its backlog 128 and net.ipv4.tcp_max_syn_backlog "
+           "2048).",
+           "Raise the backlog of listen() and net.ipv4.tcp_max_syn_backlog.");
 }
 
 static void a_syn_queue_overflow_that_this_run_cannot_have_made(void **state)
@@ -374,8 +360,7 @@ static void answers_that_took_too_long(void **state)
     made_failures(RV_FAILURE_BODY_TIMEOUT, 2, 5000000);
     expect("timeouts",
            "No answer in time: 7 requests were given up after 5.00 s: 5 before the first byte, 0 "
-           "in the head, "
-           "2 in the body, 0 while sending. The server used 0.0100 CPUs meanwhile.",
+           "in the head, 2 in the body, 0 while sending. The server used 0.0100 CPUs meanwhile.",
            "The server waits for something: look for a lock, a pool that is used up, or a service "
            "behind it.");
     made.evidence.server.cpu_us = 9000000;
@@ -399,8 +384,7 @@ static void answers_that_were_broken_off(void **state)
     made_failures(RV_FAILURE_BODY_SHORT, 1, 10);
     expect("broken_off",
            "The server broke off 10 requests: 7 before the first byte, 2 in the head, 1 in the "
-           "body (4 by a "
-           "reset, 6 by closing).",
+           "body (4 by a reset, 6 by closing).",
            "Look into the server's error log: a crash, a limit, or a time-out of its own.");
     expect_not("not_http");
 }
@@ -412,8 +396,7 @@ static void answers_that_are_wrong(void **state)
     made_failures(RV_FAILURE_BODY_LENGTH, 3, 10);
     expect("not_http",
            "Answers that are wrong: 4 heads were not HTTP/1, 0 had a bad chunk, 0 went on behind "
-           "their end, 3 "
-           "were not of the length asked for.",
+           "their end, 3 were not of the length asked for.",
            "Check that the port speaks plain HTTP/1, and what it sends (`curl -v`).");
     expect_not("broken_off");
 }
@@ -425,8 +408,7 @@ static void answers_that_are_all_errors(void **state)
     made_answers(404, 1000000, 600, 0);
     expect("error_answers", "All 1000000 answers were errors: 1000000 x 404.",
            "Check the path and what the server wants (credentials, a field): these are the times "
-           "of its error "
-           "page.");
+           "of its error page.");
 }
 
 static void some_answers_that_are_errors(void **state)
@@ -454,11 +436,9 @@ static void a_keep_alive_race(void **state)
     made.reopened = 9;
     expect("keep_alive_race",
            "Keep-alive race: 1 request met a connection that the server was just closing, and was "
-           "sent again "
-           "on a new one (9 connections were opened again in all).",
+           "sent again on a new one (9 connections were opened again in all).",
            "Let the server keep idle connections longer than clients do, or let it say "
-           "\"Connection: close\" "
-           "before it closes.");
+           "\"Connection: close\" before it closes.");
     made.races = 0;
     expect_not("keep_alive_race");
 }
@@ -470,8 +450,7 @@ static void a_server_without_keep_alive(void **state)
     made.connects = 950064;
     expect("no_keep_alive",
            "No keep-alive: the server closed the connection after 950000 of 1000000 answers, so "
-           "that 950064 "
-           "connections had to be opened.",
+           "that 950064 connections had to be opened.",
            "Switch keep-alive on in the server, or measure with --no-keepalive on purpose.");
     made.close_each = true;
     expect_not("no_keep_alive");
@@ -498,11 +477,9 @@ static void a_stall_that_hit_all_clients(void **state)
     made_answers(200, 64, 990000, 0);
     expect("stall",
            "One stall of 990 ms hit all: 64 of 64 clients waited for it at the same time (100100 "
-           "answers in the "
-           "2 s around it, where 200000 are usual).",
+           "answers in the 2 s around it, where 200000 are usual).",
            "Look for a pause of the whole server: garbage collection, fsync, a lock. Users who "
-           "come on their "
-           "own would have seen it more often: run with --rate.");
+           "come on their own would have seen it more often: run with --rate.");
 }
 
 static void a_stall_across_the_end_of_a_period(void **state)
@@ -549,13 +526,10 @@ static void a_pool_that_lets_in_two_at_a_time(void **state)
     made_pool();
     expect("pool_limit",
            "The server worked on only about 2.00 requests at a time: 100 answers/s x 20.0 ms (the "
-           "fastest "
-           "answer) = 2.00, while 9.98 were under way on average. It used 0.0200 CPUs: it waits, "
-           "it does not "
-           "compute.",
+           "fastest answer) = 2.00, while 9.98 were under way on average. It used 0.0200 CPUs: it "
+           "waits, it does not compute.",
            "Look for a pool of that size (threads, workers, connections to a database) or a lock, "
-           "and make it "
-           "larger or hold it shorter.");
+           "and make it larger or hold it shorter.");
 }
 
 static void clients_that_a_pool_never_served_count_as_under_way(void **state)
@@ -643,12 +617,11 @@ static void a_client_at_its_limit(void **state)
 {
     (void)state;
     made.evidence.thread_cpu_us[0] = made.evidence.client_cpu_us = 9900000;
-    expect(
-        "client_limited",
-        "The client was at its limit: its busiest of 1 load thread was on a CPU 99 % of the time, "
-        "while the "
-        "server used 0.600 of the 1 CPU that it may run on. The server may be faster than this.",
-        "Use more threads (--threads), or another machine for the load.");
+    expect("client_limited",
+           "The client was at its limit: its busiest of 1 load thread was on a CPU 99 % of the "
+           "time, while the server used 0.600 of the 1 CPU that it may run on. The server may be "
+           "faster than this.",
+           "Use more threads (--threads), or another machine for the load.");
     made.evidence.thread_cpu_us[0] = 8900000;
     expect_not("client_limited");
 }
@@ -671,11 +644,9 @@ static void too_few_clients_for_the_rate(void **state)
     rv_hist_record_many(&made.lateness, 5000000, 1000000);
     expect("too_few_clients",
            "200000 requests a second were more than 64 clients could carry: 400000 of 2000000 were "
-           "due while "
-           "all were busy and began late (p99 5.00 s), and 1000000 never began.",
+           "due while all were busy and began late (p99 5.00 s), and 1000000 never began.",
            "Allow more clients; when that only makes the answers slower, the server does not reach "
-           "this "
-           "rate.");
+           "this rate.");
     made.queued = made.not_started = 0;
     expect_not("too_few_clients");
 }
@@ -686,8 +657,7 @@ static void a_server_at_the_limit_of_its_cpus(void **state)
     made.evidence.server.cpu_us = 9500000;
     made.evidence.server.thread_busiest_us = 9500000;
     expect("server_cpu",
-           "The server was short of CPU time: it used 0.950 of the 1 CPU that it may "
-           "run on, its "
+           "The server was short of CPU time: it used 0.950 of the 1 CPU that it may run on, its "
            "busiest thread 95 % of one.",
            "Its cost of 9 us CPU time for an answer is the figure to compare.");
 }
@@ -698,8 +668,7 @@ static void a_server_that_others_keep_from_its_cpu(void **state)
     made.evidence.server.cpu_wait_us = 5100000;
     expect("server_cpu",
            "The server was short of CPU time: it used 0.600 of the 1 CPU that it may run on, and "
-           "its threads "
-           "were ready to run for 5.10 s without one.",
+           "its threads were ready to run for 5.10 s without one.",
            "Its cost of 6 us CPU time for an answer is the figure to compare.");
     made.evidence.server.cpu_wait_us = 4900000;
     expect_not("server_cpu");
@@ -726,8 +695,7 @@ static void shared_cpus_that_were_used_up(void **state)
     made.evidence.cpus_shared = 1;
     expect("shared_cpus",
            "Client and server took CPU time from each other: on the 1 CPU that they share, the "
-           "client used "
-           "0.500 and the server 0.600.",
+           "client used 0.500 and the server 0.600.",
            "Give each its own: --cpus here, `taskset` there.");
     made.evidence.cpus_shared = 2;
     expect_not("shared_cpus");
@@ -740,8 +708,7 @@ static void memory_that_ran_out(void **state)
     count_as(RV_KERNEL_ABORT_ON_MEMORY, 5);
     expect("memory",
            "Memory ran out on this machine: 2 requests failed for want of it, and the kernel cut 5 "
-           "connections "
-           "(TCPAbortOnMemory).",
+           "connections (TCPAbortOnMemory).",
            "Ask for fewer clients, or raise net.ipv4.tcp_mem.");
 }
 
