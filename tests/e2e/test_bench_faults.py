@@ -19,7 +19,7 @@ import pytest
 
 from support.bench import bench, command
 from support.scripted import Scripted, answer, head, refusing
-from support.server import sanitizer_environment
+from support.server import ROOT, sanitizer_environment
 from support.waiting import wait_until
 
 OK, USAGE, NO_START, INTERRUPTED = 0, 1, 2, 130
@@ -358,9 +358,10 @@ def test_interim_answers_without_end(bench):
         assert run.interim > 50
 
 
-def test_a_long_body(bench):
+@pytest.mark.parametrize("body", [b"Ok", bytes(5000), bytes(300000)], ids=len)
+def test_a_long_body(bench, body):
     def fault(conversation):
-        conversation.send(answer(b"Ok") + b"and more")
+        conversation.send(answer(body) + b"and more")
         conversation.hold()
     with Scripted(every_tenth(fault)) as server:
         run = bench("-n", 100, "-c", 4, server.url())
@@ -594,6 +595,20 @@ def test_some_answers_are_errors(bench):
         assert "503" in run.text
 
 
+@pytest.mark.parametrize("ending", ["fin", "reset"])
+def test_an_idle_connection_that_ends_is_no_failure(bench, ending):
+    def script(conversation):
+        conversation.request()
+        conversation.send(answer())
+        conversation.wait(0.05)
+        getattr(conversation, ending)()
+    with Scripted(script) as server:
+        run = bench("--quota", 4, "-c", 4, "--think", "200ms", server.url())
+        assert_counts(run, 16)
+        assert run.connects == server.connections == server.requests == 16
+        assert run.races == 0 and 12 <= run.reopened <= 16, run
+
+
 # ---- a server that goes away ---------------------------------------------------------------------
 
 def test_goes_away_in_the_middle_and_comes_back(bench):
@@ -784,6 +799,42 @@ def test_every_fault_at_random(bench, connection, threads):
         assert run.connects == server.connections
 
 
+SEEDS = sorted((ROOT / "tests/fuzz/corpus/fuzz_response").iterdir())
+
+
+def mutated(chance):
+    """What a server might send, with some of it changed, left out or said twice."""
+    octets = bytearray(chance.choice(SEEDS).read_bytes()[2:])
+    for _ in range(chance.randrange(4)):
+        at = chance.randrange(len(octets))
+        octets[at:at + chance.randrange(4)] = chance.choice(
+            [b"", b"\r\n", b"\0", b"9", bytes(octets[at:at + 9]), chance.randbytes(3)])
+    return bytes(octets)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--pipeline", 3], ["--no-keepalive"]], ids=str)
+def test_random_octets(bench, arguments):
+    """Nobody knows what they are to be called; but nothing breaks, and nothing is lost."""
+    chance = random.Random(len(arguments))
+
+    def script(conversation):
+        for _ in conversation.requests():
+            octets = mutated(chance)
+            while octets:
+                length = chance.choice([1, 7, 1000])
+                conversation.send(octets[:length])
+                octets = octets[length:]
+            if chance.random() < 0.3:
+                chance.choice([conversation.fin, conversation.reset])()
+    with Scripted(script) as server:
+        run = bench("-n", 600, "-c", 8, "--threads", 2, "--timeout", "50ms", *arguments,
+                    server.url())
+        assert run.status == OK, run
+        assert run.started == 600 == run.answered + run.failed, run
+        assert {"head_malformed", "body_malformed"} <= set(run.failures), run
+        assert run.connects == server.connections
+
+
 # ---- the end of a run ----------------------------------------------------------------------------
 
 def test_what_is_under_way_at_the_end_is_counted(bench):
@@ -811,7 +862,8 @@ def test_some_are_under_way_at_the_end(bench):
         assert run.status == OK and run.failed == 0, run
         assert 2 <= run.in_flight <= 5
         assert run.started == run.answered + run.in_flight
-        assert run.started == server.requests + 2  # the two held connections did not read theirs
+        # The two held connections have not read theirs, and the others perhaps not their last ones.
+        assert server.requests + 2 <= run.started <= server.requests + 5, run
 
 
 def test_an_interrupt_ends_the_run_with_its_report(tmp_path):
