@@ -26,12 +26,19 @@ json_t *rv_json_of_count(uint64_t count)
     return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
 }
 
+static bool is_ascii(const char *text)
+{
+    while (*text != '\0' && (unsigned char)*text <= 0x7f)
+        text++;
+    return *text == '\0';
+}
+
 json_t *rv_json_of_string(const char *text)
 {
     if (text == NULL)
         return json_null();
     json_t *string = json_string(text);
-    if (string != NULL)
+    if (string != NULL || is_ascii(text))
         return string;
     char *ascii = strdup(text);
     if (ascii == NULL)
