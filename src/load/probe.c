@@ -9,6 +9,7 @@
  */
 #include "load/probe.h"
 
+#include "base/clock.h"
 #include "io/address.h"
 #include "load/kernel_counters.h"
 #include "load/server_process.h"
@@ -25,7 +26,7 @@
 #include <unistd.h>
 
 #define SOCKETS_MAX 1024 /* at one address; more are not looked at */
-#define SELDOM 100       /* samples between two looks at what changes slowly */
+#define SELDOM_MS 100    /* between two looks at what changes slowly */
 
 struct watched {
     struct rv_listener listener; /* as it was last seen */
@@ -42,9 +43,9 @@ struct rv_probe {
     uint32_t socket_count;
     int rank; /* of `sockets`, while they are gathered */
     bool is_unix;
-    bool is_gone;        /* the last look has found none of them */
-    uint64_t lost_drops; /* at sockets that are gone */
-    uint64_t samples;
+    bool is_gone;          /* the last look has found none of them */
+    uint64_t lost_drops;   /* at sockets that are gone */
+    uint64_t seldom_at_ms; /* when the next one is due */
 
     struct rv_server_processes processes;
     struct rv_kernel_state before;
@@ -272,6 +273,7 @@ struct rv_probe *rv_probe_new(const struct rv_load_target *target)
         discover(probe, false);
     rv_kernel_read(&probe->before);
     probe->own_cpu_us_before = own_cpu_us();
+    probe->seldom_at_ms = rv_clock_monotonic_ms() + SELDOM_MS;
     return probe;
 }
 
@@ -326,8 +328,10 @@ void rv_probe_sample(struct rv_probe *probe)
         look(probe);
     if (probe->socket_count > 0 && !probe->is_gone)
         note_queues(probe);
-    if (++probe->samples % SELDOM != 0)
+    uint64_t now_ms = rv_clock_monotonic_ms();
+    if (now_ms < probe->seldom_at_ms)
         return;
+    probe->seldom_at_ms = now_ms + SELDOM_MS;
     if (probe->is_gone && probe->local)
         discover(probe, true);
     rv_processes_look_at_descriptors(&probe->processes);

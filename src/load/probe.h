@@ -18,8 +18,8 @@ struct rv_probe; /* owned by whoever made it */
 struct rv_probe *rv_probe_new(const struct rv_load_target *target);
 
 /* Looks at the accept queue: one netlink exchange, 1.1 us where the address has one listening socket and
-   11 us where it has several (measured on Linux 6.18). Every 100th time it looks at the server's descriptors
-   and CPU time, too, and for a server that has gone or was not there yet. */
+   11 us where it has several (measured on Linux 6.18). Ten times a second it looks at the server's
+   descriptors and CPU time, too, and for a server that has gone or was not there yet. */
 void rv_probe_sample(struct rv_probe *probe);
 
 /* How many CPUs of `cpus` the server may run on; 0 when the server is not known. */

@@ -110,6 +110,13 @@ static struct rv_probe *probe_at(const struct rv_endpoint *endpoint)
     return probe;
 }
 
+/* A sample that looks at what changes slowly, too. */
+static void look_seldom(struct rv_probe *probe)
+{
+    usleep(101000);
+    rv_probe_sample(probe);
+}
+
 static struct rv_evidence finished(struct rv_probe *probe)
 {
     struct rv_evidence evidence = {0};
@@ -234,8 +241,7 @@ static void nobody_is_found_at_a_free_port(void **state)
     close(listen_at(&here, 4, (struct listening){0}));
     struct rv_probe *probe = probe_at(&here);
     cpu_set_t cpus;
-    for (int i = 0; i < 250; i++)
-        rv_probe_sample(probe);
+    look_seldom(probe);
     assert_false(rv_probe_server_cpus(probe, &cpus));
     sched_getaffinity(0, sizeof cpus, &cpus);
     assert_int_equal(rv_probe_cpus_shared(probe, &cpus), 0);
@@ -526,8 +532,7 @@ static void a_server_that_ends_keeps_what_was_last_seen_of_it(void **state)
     close(listener);
     struct rv_probe *probe = probe_at(&here);
     uint64_t used = let_burn(child, 100);
-    for (int i = 0; i < 100; i++)
-        rv_probe_sample(probe);
+    look_seldom(probe);
     end_child(child);
     struct rv_server_evidence server = finished(probe).server;
     assert_true(server.found);
@@ -546,8 +551,7 @@ static void a_server_that_comes_back_is_found_again(void **state)
     rv_probe_sample(probe);
     assert_int_equal(rv_probe_server(probe)->queue_samples, 1);
     listener = listen_at(&here, 1, (struct listening){.reuse_port = false});
-    for (int i = 0; i < 100; i++)
-        rv_probe_sample(probe);
+    look_seldom(probe);
     connect_many(&here, clients, 3);
     rv_probe_sample(probe);
     struct rv_server_evidence server = finished(probe).server;
@@ -568,8 +572,7 @@ static void the_most_descriptors_that_were_open_are_known_and_their_limit(void *
     uint32_t before = rv_probe_server(probe)->descriptors;
     for (int i = 0; i < 20; i++)
         more[i] = dup(listener);
-    for (int i = 0; i < 100; i++)
-        rv_probe_sample(probe);
+    look_seldom(probe);
     close_many(more, 20);
     struct rv_server_evidence server = finished(probe).server;
     getrlimit(RLIMIT_NOFILE, &limit);
