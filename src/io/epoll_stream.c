@@ -14,6 +14,11 @@
 #define RECEIVE_ROUNDS 4                  /* recvs for one stream before others get their turn */
 #define SKIP_BYTES_MAX (64 * 1024 * 1024) /* in one recv: more than a socket ever holds */
 
+/* A client that skips is woken for so many octets at once, not for every segment: on a fast link that is
+   half of the CPU time of a long body. */
+#define SKIP_WAKE_BYTES_MIN (32 * 1024)
+#define SKIP_WAKE_BYTES_MAX (1024 * 1024)
+
 /* ---- receiving -------------------------------------------------------------------------------------- */
 
 /* Drops octets without copying them (tcp(7), MSG_TRUNC): then it costs next to nothing to take all that
@@ -31,8 +36,24 @@ static ssize_t receive_some(struct rv_stream *stream, size_t *room)
 {
     if (stream->skipping)
         return skip_some(stream, room);
-    *room = RV_RECEIVE_BYTES;
-    return recv(stream->descriptor, stream->loop->receive_buffer, RV_RECEIVE_BYTES, 0);
+    *room = stream->loop->receive_bytes;
+    return recv(stream->descriptor, stream->loop->receive_buffer, *room, 0);
+}
+
+/* How many octets must be there before a stream with so many left to skip is woken. */
+static int wake_bytes(uint64_t left)
+{
+    if (left < SKIP_WAKE_BYTES_MIN || left == UINT64_MAX)
+        return 1;
+    return left < SKIP_WAKE_BYTES_MAX ? (int)left : SKIP_WAKE_BYTES_MAX;
+}
+
+/* The skip has gone from `before` octets left to where it is now. */
+static void set_wake_bytes(const struct rv_stream *stream, uint64_t before)
+{
+    int wanted = wake_bytes(rv_stream_skip_left(stream));
+    if (wanted != wake_bytes(before))
+        setsockopt(stream->descriptor, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof wanted);
 }
 
 /* Reads until the socket is empty, the stream is paused or closed, or others must have their turn. */
@@ -41,6 +62,7 @@ void rv_epoll_receive(struct rv_stream *stream)
     stream->readable = false;
     for (int round = 0; round < RECEIVE_ROUNDS; round++) {
         size_t room;
+        uint64_t skip_left = stream->client ? rv_stream_skip_left(stream) : 0;
         ssize_t count = receive_some(stream, &room);
         if (count < 0) {
             if (errno == EINTR)
@@ -56,6 +78,8 @@ void rv_epoll_receive(struct rv_stream *stream)
         rv_stream_received(stream, stream->loop->receive_buffer, (size_t)count);
         if (stream->closed)
             return;
+        if (stream->client && stream->is_tcp)
+            set_wake_bytes(stream, skip_left);
         if ((size_t)count < room && !stream->end_ahead)
             return;
         if (stream->paused) {

@@ -19,6 +19,7 @@ rv_error rv_loop_open(struct rv_loop *loop, const struct rv_backend *backend, vo
     loop->owner = owner;
     loop->alarm_ns = UINT64_MAX;
     loop->receive_buffer = malloc(RV_RECEIVE_BYTES + RV_SCAN_PADDING);
+    loop->receive_bytes = RV_RECEIVE_BYTES;
     loop->page = malloc(RV_PAGE_BYTES);
     rv_inbox_init(&loop->inbox);
     rv_slab_init(&loop->segments, sizeof(struct rv_segment));

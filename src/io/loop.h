@@ -32,7 +32,10 @@ struct rv_loop {
     struct rv_wheel wheel;
     struct rv_inbox inbox;
     char *receive_buffer; /* RV_RECEIVE_BYTES, and RV_SCAN_PADDING readable behind */
-    char *page;           /* RV_PAGE_BYTES of output not sent yet ... */
+    size_t
+        receive_bytes; /* what is asked for at once; a loop that expects little to read and much to skip
+                             asks for less than all */
+    char *page;        /* RV_PAGE_BYTES of output not sent yet ... */
     size_t page_used;
     struct rv_stream *page_owner; /* ... of this stream; NULL: the page is empty */
     struct rv_stream *again;      /* streams that asked for another go, newest first */

@@ -13,6 +13,11 @@
 
 #define HEAD_BYTES_MAX (64 * 1024)
 
+/* Before content of this length no more is read than a head needs, as a rule: what comes along is copied for
+   nothing. */
+#define LONG_BYTES_MIN (32 * 1024)
+#define SHORT_READ_BYTES 2048
+
 /* Without memory the head is not kept: nothing but the curious misses it. */
 static void note_first_answer(struct rv_load_result *result, const char *head,
                               const struct rv_h1_response *response)
@@ -108,6 +113,8 @@ static bool head_arrived(struct rv_client *client, const struct rv_h1_response *
     client->kept_alive =
         response->keep_alive && framing != RV_FRAMING_UNTIL_CLOSE && response->status != 101;
     client->phase = RV_ANSWER_BODY;
+    bool is_long = framing == RV_FRAMING_LENGTH && response->content_length >= LONG_BYTES_MIN;
+    thread->loop.receive_bytes = is_long ? SHORT_READ_BYTES : RV_RECEIVE_BYTES;
     rv_h1_drain_start(&client->drain, framing, response->content_length);
     return true;
 }
@@ -164,7 +171,8 @@ static bool take_content(struct rv_client *client, rv_bytes *octets, uint64_t no
     default:
         client->skipping = rv_h1_drain_skippable(&client->drain);
         if (client->drain.framing == RV_FRAMING_LENGTH)
-            client->skipping--; /* the last octet is read, with those behind it that should not be */
+            client
+                ->skipping--; /* the last octet is read, with those behind it that should not be */
         if (client->skipping > SKIP_BYTES_MAX)
             client->skipping = SKIP_BYTES_MAX;
         if (client->skipping >= SKIP_BYTES_MIN)
