@@ -4,6 +4,7 @@
  */
 #include "cli/cli.h"
 #include "report/report.h"
+#include "report/sweep.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -30,10 +31,12 @@ static void print_help(void)
 {
     puts("usage: rivulet report [OPTION]... FILE\n"
          "\n"
-         "Renders a result again that rivulet bench -o or rivulet ab --save has saved. A FILE\n"
-         "of - is read from standard input.\n"
+         "Renders a result again that rivulet bench -o, rivulet ab --save or rivulet sweep -o has\n"
+         "saved. A FILE of - is read from standard input.\n"
          "\n"
-         "      --format FORM    text (default), json, csv, ab or cherrypy\n"
+         "      --format FORM    text (default), json, csv, ab or cherrypy; of a sweep, whose text "
+         "is\n"
+         "                       CherryPy's, text, json or csv\n"
          "  -o, --output FILE    write the report there, and not to standard output\n"
          "  -h, --help           this text\n"
          "\n"
@@ -82,19 +85,70 @@ static int cannot_write(const char *path, rv_error error)
     return RV_EXIT_NO_START;
 }
 
-static int render(const struct options *options, const struct rv_load_result *result)
+/* What a file holds: a result, or a sweep of many. */
+struct saved {
+    bool is_sweep;
+    struct rv_sweep sweep; /* strings are the document's */
+    struct rv_load_result result;
+};
+
+static rv_error write_sweep(const struct rv_sweep *sweep, enum rv_report_format format, FILE *file)
+{
+    if (format == RV_REPORT_CSV)
+        return rv_sweep_write_csv(sweep, file);
+    if (format != RV_REPORT_JSON)
+        return rv_sweep_write_text(sweep, file);
+    json_t *object = rv_sweep_to_json(sweep);
+    rv_error error = RV_ENOMEM;
+    if (object != NULL)
+        error = json_dumpf(object, file, JSON_INDENT(2)) == 0 ? 0 : RV_EIO;
+    json_decref(object);
+    fputc('\n', file);
+    return error;
+}
+
+static int render(const struct options *options, const struct saved *saved)
 {
     bool to_stdout = options->output == NULL || strcmp(options->output, "-") == 0;
     const char *path = to_stdout ? "to standard output" : options->output;
     FILE *file = to_stdout ? stdout : fopen(path, "we");
     if (file == NULL)
         return cannot_write(path, RV_EIO);
-    rv_error error = rv_report_write(result, options->format, file);
+    rv_error error = saved->is_sweep ? write_sweep(&saved->sweep, options->format, file)
+                                     : rv_report_write(&saved->result, options->format, file);
     if (error == 0 && fflush(file) != 0)
         error = RV_EIO;
     int code = error == 0 ? RV_EXIT_OK : cannot_write(path, error);
     if (!to_stdout && fclose(file) != 0 && code == RV_EXIT_OK)
         code = cannot_write(path, RV_EIO);
+    return code;
+}
+
+static int cannot_read(const char *path, bool is_sweep, const char *why)
+{
+    if (is_sweep)
+        fprintf(stderr, NAME ": %s is no sweep of rivulet: %s\n", path, why);
+    else
+        fprintf(stderr, NAME ": %s\n", why);
+    return RV_EXIT_NO_START;
+}
+
+static int render_document(const struct options *options, const json_t *document)
+{
+    char why[RV_REPORT_WHY_MAX];
+    struct saved saved = {.is_sweep = rv_sweep_is_json(document)};
+    if (saved.is_sweep && options->format == RV_REPORT_AB)
+        return rv_cli_usage_error(
+            NAME, "%s is a sweep, which ab has no form for: text, json or csv", options->input);
+    rv_error error = saved.is_sweep ? rv_sweep_from_json(document, &saved.sweep, why)
+                                    : rv_result_of(document, options->input, &saved.result, why);
+    if (error != 0)
+        return cannot_read(options->input, saved.is_sweep, why);
+    int code = render(options, &saved);
+    if (saved.is_sweep)
+        rv_sweep_free(&saved.sweep);
+    else
+        rv_load_result_free(&saved.result);
     return code;
 }
 
@@ -108,13 +162,11 @@ int rv_cli_report(int argc, char **argv)
         print_help();
         return RV_EXIT_OK;
     }
-    struct rv_load_result result;
     char why[RV_REPORT_WHY_MAX];
-    if (rv_result_load(options.input, &result, why) != 0) {
-        fprintf(stderr, NAME ": %s\n", why);
-        return RV_EXIT_NO_START;
-    }
-    code = render(&options, &result);
-    rv_load_result_free(&result);
+    json_t *document = NULL;
+    if (rv_json_load(options.input, &document, why) != 0)
+        return cannot_read(options.input, false, why);
+    code = render_document(&options, document);
+    json_decref(document);
     return code;
 }

@@ -252,13 +252,7 @@ static int finish(struct state *state)
     json_t *json = state->run.keeps_results ? rv_sweep_to_json(&state->sweep) : NULL;
     if (options->format == RV_SWEEP_TEXT && can_compare(state)) {
         putchar('\n');
-        error = rv_sweep_write_comparison(&state->sweep, options->backlogs, options->backlog_count,
-                                          stdout);
-        puts("\n"
-             "ratio: to the first queue. Times: of answered requests, from wanting a connection to "
-             "the\n"
-             "last octet. overflows: how often the kernel found the listen queue full\n"
-             "(ListenOverflows); such a client waits 0.2 s, 1 s or more before it tries again.");
+        error = rv_sweep_write_comparison(&state->sweep, stdout);
     } else if (options->format == RV_SWEEP_CSV) {
         error = rv_sweep_write_csv(&state->sweep, stdout);
     } else if (options->format == RV_SWEEP_JSON && json != NULL) {

@@ -96,17 +96,37 @@ static rv_error parse(FILE *file, const char *name, json_t **object, char *why)
     return RV_EINVAL;
 }
 
-static rv_error read_result(FILE *file, const char *name, struct rv_load_result *result, char *why)
+static bool is_stdin(const char *path)
 {
-    json_t *object = NULL;
-    rv_error error = parse(file, name, &object, why);
-    if (error != 0)
-        return error;
+    return strcmp(path, "-") == 0;
+}
+
+static const char *name_of(const char *path)
+{
+    return is_stdin(path) ? "what came on standard input" : path;
+}
+
+rv_error rv_json_load(const char *path, json_t **object, char *why)
+{
+    FILE *file = is_stdin(path) ? stdin : fopen(path, "re");
+    if (file == NULL) {
+        snprintf(why, RV_REPORT_WHY_MAX, "cannot open %.300s: %s", path, strerror(errno));
+        return RV_EIO;
+    }
+    rv_error error = parse(file, name_of(path), object, why);
+    if (file != stdin)
+        fclose(file);
+    return error;
+}
+
+rv_error rv_result_of(const json_t *object, const char *path, struct rv_load_result *result,
+                      char *why)
+{
     char what[RV_REPORT_WHY_MAX];
-    error = rv_result_from_json(object, result, what);
-    json_decref(object);
+    rv_error error = rv_result_from_json(object, result, what);
     if (error == RV_EINVAL)
-        snprintf(why, RV_REPORT_WHY_MAX, "%.200s is no result of rivulet: %.280s", name, what);
+        snprintf(why, RV_REPORT_WHY_MAX, "%.200s is no result of rivulet: %.280s", name_of(path),
+                 what);
     else if (error != 0)
         snprintf(why, RV_REPORT_WHY_MAX, "%s", what);
     return error;
@@ -114,14 +134,10 @@ static rv_error read_result(FILE *file, const char *name, struct rv_load_result 
 
 rv_error rv_result_load(const char *path, struct rv_load_result *result, char *why)
 {
-    if (strcmp(path, "-") == 0)
-        return read_result(stdin, "what came on standard input", result, why);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        snprintf(why, RV_REPORT_WHY_MAX, "cannot open %.300s: %s", path, strerror(errno));
-        return RV_EIO;
-    }
-    rv_error error = read_result(file, path, result, why);
-    fclose(file);
+    json_t *object = NULL;
+    rv_error error = rv_json_load(path, &object, why);
+    if (error == 0)
+        error = rv_result_of(object, path, result, why);
+    json_decref(object);
     return error;
 }

@@ -51,6 +51,14 @@ rv_error rv_result_from_json(const json_t *object, struct rv_load_result *result
 /* The JSON text of it, as a file has it. */
 rv_error rv_report_json(const struct rv_load_result *result, FILE *file);
 
+/* The document in a file, which the caller frees; "-" is stdin. RV_EIO, and `why` says what the system
+   said; RV_EINVAL: it is no JSON; RV_ENOMEM. */
+rv_error rv_json_load(const char *path, json_t **object, char *why);
+
+/* rv_result_from_json, and `why` names the file that the object is from. */
+rv_error rv_result_of(const json_t *object, const char *path, struct rv_load_result *result,
+                      char *why);
+
 /* From and into a file; "-" is stdin and stdout. RV_EIO, too, and `why` says what the system said. */
 rv_error rv_result_load(const char *path, struct rv_load_result *result, char *why);
 rv_error rv_result_save(const char *path, const struct rv_load_result *result, char *why);

@@ -215,3 +215,23 @@ rv_error rv_sweep_write_report(const struct rv_sweep *sweep, enum rv_sweep_kind 
     fprintf(file, "\nMedians of %" PRIu32 " runs of each row. Their spread:\n\n", runs);
     return write_spread(&points, file);
 }
+
+rv_error rv_sweep_write_text(const struct rv_sweep *sweep, FILE *file)
+{
+    uint32_t backlogs[RV_SWEEP_BACKLOGS_MAX];
+    size_t count = rv_sweep_backlogs(sweep, backlogs);
+    for (size_t i = 0; i < count; i++) {
+        if (backlogs[i] != 0)
+            fprintf(file, "Listen queue of %" PRIu32 ":\n\n", backlogs[i]);
+        for (enum rv_sweep_kind kind = 0; kind < RV_SWEEP_KIND_COUNT; kind++) {
+            struct rv_sweep_points points = {sweep, kind, backlogs[i]};
+            if (rv_sweep_point(&points, 0) == NULL)
+                continue;
+            rv_error error = rv_sweep_write_report(sweep, kind, backlogs[i], file);
+            if (error != 0)
+                return error;
+            fputc('\n', file);
+        }
+    }
+    return rv_sweep_write_comparison(sweep, file);
+}

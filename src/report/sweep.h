@@ -74,14 +74,30 @@ void rv_sweep_free(struct rv_sweep *sweep);
 rv_error rv_sweep_write_report(const struct rv_sweep *sweep, enum rv_sweep_kind kind,
                                uint32_t backlog, FILE *file);
 
-/* For each kind a table with the queues' figures side by side, ratios against the first queue. */
-rv_error rv_sweep_write_comparison(const struct rv_sweep *sweep, const uint32_t *backlogs,
-                                   size_t count, FILE *file);
+/* The queues in the order of their runs, as many as there is room for; returns how many. */
+size_t rv_sweep_backlogs(const struct rv_sweep *sweep, uint32_t backlogs[RV_SWEEP_BACKLOGS_MAX]);
+
+/* For each kind a table with the queues' figures side by side, ratios against the first queue; then what
+   the columns mean. Nothing when there is but one queue. */
+rv_error rv_sweep_write_comparison(const struct rv_sweep *sweep, FILE *file);
 
 /* A line for each run, behind one that names the columns. */
 rv_error rv_sweep_write_csv(const struct rv_sweep *sweep, FILE *file);
 
+/* All reports of all queues, in the order of their runs, and the comparison. */
+rv_error rv_sweep_write_text(const struct rv_sweep *sweep, FILE *file);
+
+#define RV_SWEEP_FORMAT "rivulet-sweep"
+#define RV_SWEEP_VERSION 1
+
 /* {"format": "rivulet-sweep", "version": 1, …, "rows": […]}; NULL: no memory. */
 json_t *rv_sweep_to_json(const struct rv_sweep *sweep);
+
+/* Is it one, by its format? */
+bool rv_sweep_is_json(const json_t *object);
+
+/* Reads it back; the strings of `sweep` are the object's, its rows the caller's to free. RV_EINVAL with a
+   sentence in `why` (RV_REPORT_WHY_MAX octets) that names the member that is missing or wrong; RV_ENOMEM. */
+rv_error rv_sweep_from_json(const json_t *object, struct rv_sweep *sweep, char *why);
 
 #endif

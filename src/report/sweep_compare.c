@@ -104,12 +104,10 @@ static void row_cells(const struct comparison *comparison, uint64_t key, struct 
     }
 }
 
-static rv_error write_kind(const struct comparison *comparison, bool is_first, FILE *file)
+static rv_error write_kind(const struct comparison *comparison, FILE *file)
 {
     struct rv_sweep_points first = points_of(comparison, 0);
     const struct rv_sweep_row *row;
-    if (!is_first)
-        fputc('\n', file);
     fputs("Listen queue of ", file);
     for (size_t queue = 0; queue < comparison->count; queue++)
         fprintf(file, "%s%" PRIu32,
@@ -130,18 +128,38 @@ static rv_error write_kind(const struct comparison *comparison, bool is_first, F
     return error;
 }
 
-rv_error rv_sweep_write_comparison(const struct rv_sweep *sweep, const uint32_t *backlogs,
-                                   size_t count, FILE *file)
+size_t rv_sweep_backlogs(const struct rv_sweep *sweep, uint32_t backlogs[RV_SWEEP_BACKLOGS_MAX])
 {
+    size_t count = 0;
+    for (size_t i = 0; i < sweep->count; i++) {
+        size_t known = 0;
+        while (known < count && backlogs[known] != sweep->rows[i].backlog)
+            known++;
+        if (known == count && count < RV_SWEEP_BACKLOGS_MAX)
+            backlogs[count++] = sweep->rows[i].backlog;
+    }
+    return count;
+}
+
+rv_error rv_sweep_write_comparison(const struct rv_sweep *sweep, FILE *file)
+{
+    uint32_t backlogs[RV_SWEEP_BACKLOGS_MAX];
+    size_t count = rv_sweep_backlogs(sweep, backlogs);
     rv_error error = 0;
-    bool is_first = true;
+    if (count < 2)
+        return 0;
     for (enum rv_sweep_kind kind = 0; kind < RV_SWEEP_KIND_COUNT && error == 0; kind++) {
         struct comparison comparison = {sweep, kind, backlogs, count};
         struct rv_sweep_points points = points_of(&comparison, 0);
         if (rv_sweep_point(&points, 0) == NULL)
             continue;
-        error = write_kind(&comparison, is_first, file);
-        is_first = false;
+        error = write_kind(&comparison, file);
+        fputc('\n', file);
     }
-    return error;
+    fputs(
+        "ratio: to the first queue. Times: of answered requests, from wanting a connection to the\n"
+        "last octet. overflows: how often the kernel found the listen queue full\n"
+        "(ListenOverflows); such a client waits 0.2 s, 1 s or more before it tries again.\n",
+        file);
+    return error != 0 ? error : ferror(file) ? RV_EIO : 0;
 }

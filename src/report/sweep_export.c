@@ -104,8 +104,8 @@ json_t *rv_sweep_to_json(const struct rv_sweep *sweep)
             return NULL;
         }
     }
-    return json_pack("{s:s, s:i, s:s*, s:s*, s:s*, s:I, s:I, s:o}", "format", "rivulet-sweep",
-                     "version", 1, "command", sweep->command, "server", sweep->server, "mode",
-                     sweep->mode, "requests", (json_int_t)sweep->requests, "size_clients",
-                     (json_int_t)sweep->size_clients, "rows", rows);
+    return json_pack("{s:s, s:i, s:s*, s:s*, s:s*, s:I, s:I, s:o}", "format", RV_SWEEP_FORMAT,
+                     "version", RV_SWEEP_VERSION, "command", sweep->command, "server",
+                     sweep->server, "mode", sweep->mode, "requests", (json_int_t)sweep->requests,
+                     "size_clients", (json_int_t)sweep->size_clients, "rows", rows);
 }

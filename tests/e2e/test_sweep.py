@@ -164,6 +164,33 @@ def test_the_saved_file_has_the_result_of_each_run(tmp_path):
     assert [row["report"] for row in printed["rows"]] == [row["report"] for row in saved["rows"]]
 
 
+def report(*arguments, expect=0, **options):
+    done = subprocess.run([program("rivulet"), "report", *arguments], capture_output=True,
+                          text=True, timeout=60, env=sanitizer_environment(), check=False,
+                          **options)
+    assert done.returncode == expect, done.stderr
+    return done
+
+
+def test_a_saved_sweep_is_shown_again(tmp_path):
+    file = tmp_path / "sweep.json"
+    done = sweep(*SMALL, "--repeat", "2", "-o", str(file))
+    again = report(str(file)).stdout
+    assert again.strip() == done.stdout.split("\n\n", 1)[1].strip()
+    assert json.loads(report("--format", "json", str(file)).stdout) == json.loads(file.read_text())
+    assert report("--format", "csv", "-", input=file.read_text()).stdout.count("\n") == 13
+    assert "ab has no form" in report("--format", "ab", str(file), expect=1).stderr
+
+
+def test_a_saved_sweep_that_is_broken_is_told(tmp_path):
+    file = tmp_path / "sweep.json"
+    file.write_text('{"format": "rivulet-sweep", "version": 1, "requests": 1, "size_clients": 1, '
+                    '"rows": [{"report": "dynamic"}]}')
+    done = report(str(file), expect=2)
+    assert done.stderr.startswith(f"rivulet report: {file} is no sweep of rivulet: ")
+    assert "rows[0]" in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_a_file_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
     done = sweep(*SMALL, "-o", str(tmp_path / "no" / "file"), expect=2)
     assert str(tmp_path / "no" / "file") in done.stderr

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/report.h"
 #include "report/sweep.h"
 
 #define SERVER "10 server threads"
@@ -50,13 +51,17 @@ static char *report(const struct rv_sweep *sweep, enum rv_sweep_kind kind, uint3
     return text;
 }
 
-static char *comparison(const struct rv_sweep *sweep, const uint32_t *backlogs, size_t count)
+/* Without what the columns mean, which stands below the last table. */
+static char *comparison(const struct rv_sweep *sweep)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *file = open_memstream(&text, &length);
-    assert_int_equal(rv_sweep_write_comparison(sweep, backlogs, count, file), 0);
+    assert_int_equal(rv_sweep_write_comparison(sweep, file), 0);
     fclose(file);
+    char *legend = strstr(text, "\nratio: to the first queue.");
+    assert_non_null(legend);
+    *legend = '\0';
     return text;
 }
 
@@ -223,7 +228,6 @@ static void more_causes_than_there_is_room_for_are_cut(void **state)
 static void two_queues_stand_side_by_side_with_their_ratio(void **state)
 {
     (void)state;
-    static const uint32_t backlogs[] = {5, 128};
     struct rv_sweep sweep = {.server = SERVER, .requests = 1000, .mode = "How."};
     struct rv_sweep_row better = row_of(RV_SWEEP_DYNAMIC, 128, 50, 14, 1600);
     better.max_ms = 59;
@@ -233,7 +237,7 @@ static void two_queues_stand_side_by_side_with_their_ratio(void **state)
     add(&sweep, better);
     add(&sweep, row_of(RV_SWEEP_SIZE, 128, 50, 100, 100));
     assert_text(
-        comparison(&sweep, backlogs, 2),
+        comparison(&sweep),
         "Listen queue of 5 against 128, dynamic:\n"
         "How.\n"
         "\n"
@@ -255,7 +259,6 @@ static void two_queues_stand_side_by_side_with_their_ratio(void **state)
 static void failures_have_a_column_only_when_there_are_some(void **state)
 {
     (void)state;
-    static const uint32_t backlogs[] = {5, 128};
     struct rv_sweep sweep = {.server = SERVER, .requests = 1000};
     struct rv_sweep_row worse = row_of(RV_SWEEP_DYNAMIC, 5, 50, 14, 800);
     worse.figures.failed = 3;
@@ -263,7 +266,7 @@ static void failures_have_a_column_only_when_there_are_some(void **state)
     add(&sweep, worse);
     add(&sweep, row_of(RV_SWEEP_DYNAMIC, 128, 50, 14, 800));
     assert_text(
-        comparison(&sweep, backlogs, 2),
+        comparison(&sweep),
         "Listen queue of 5 against 128, dynamic:\n"
         "\n"
         "threads | req/sec 5 |    128 | ratio | Failed 5 | 128 | p50 ms 5 | 128 | p99 ms 5 |"
@@ -276,12 +279,11 @@ static void failures_have_a_column_only_when_there_are_some(void **state)
 static void three_queues_are_compared_with_the_first(void **state)
 {
     (void)state;
-    static const uint32_t backlogs[] = {5, 64, 128};
     struct rv_sweep sweep = {.server = SERVER, .requests = 1000};
     add(&sweep, row_of(RV_SWEEP_DYNAMIC, 5, 50, 14, 100));
     add(&sweep, row_of(RV_SWEEP_DYNAMIC, 64, 50, 14, 200));
     add(&sweep, row_of(RV_SWEEP_DYNAMIC, 128, 50, 14, 300));
-    char *text = comparison(&sweep, backlogs, 3);
+    char *text = comparison(&sweep);
     assert_non_null(strstr(text, "Listen queue of 5 against 64, 128, dynamic:"));
     assert_non_null(strstr(text, "| req/sec 5 |     64 |    128 | ratio 64 | ratio 128 |"));
     assert_non_null(strstr(text, "|    100.00 | 200.00 | 300.00 |     2.00 |      3.00 |"));
@@ -341,6 +343,96 @@ static void json_holds_every_run_with_its_result(void **state)
     rv_sweep_free(&sweep);
 }
 
+static void what_was_saved_reads_as_it_was(void **state)
+{
+    (void)state;
+    char why[RV_REPORT_WHY_MAX] = "";
+    struct rv_sweep sweep = {.command = "rivulet sweep",
+                             .server = SERVER,
+                             .mode = "How.",
+                             .requests = 1000,
+                             .size_clients = 50};
+    struct rv_sweep_row odd = row_of(RV_SWEEP_SIZE, 128, 50, 1000000000000, 100);
+    odd.capped = true;
+    odd.figures.failed = 3;
+    odd.figures.ms_per_request = odd.p50_ms = NAN;
+    strcpy(odd.causes, "3 status 503");
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 5, 50, UINT64_MAX, 800));
+    add(&sweep, row_of(RV_SWEEP_SIZE, 5, 50, 1000000000000, 400));
+    add(&sweep, row_of(RV_SWEEP_DYNAMIC, 128, 50, UINT64_MAX, 800));
+    add(&sweep, odd);
+    json_t *json = rv_sweep_to_json(&sweep);
+    struct rv_sweep back;
+    if (rv_sweep_from_json(json, &back, why) != 0)
+        fail_msg("%s", why);
+    json_t *again = rv_sweep_to_json(&back);
+    assert_true(json_equal(json, again));
+    char *texts[2];
+    const struct rv_sweep *both[] = {&sweep, &back};
+    for (size_t i = 0; i < 2; i++) {
+        size_t length = 0;
+        FILE *file = open_memstream(&texts[i], &length);
+        assert_int_equal(rv_sweep_write_text(both[i], file), 0);
+        fclose(file);
+    }
+    assert_string_equal(texts[0], texts[1]);
+    assert_non_null(strstr(texts[0], "Listen queue of 128:\n\nClient Thread Report"));
+    assert_non_null(strstr(texts[0], "Listen queue of 5 against 128, size:"));
+    free(texts[0]);
+    free(texts[1]);
+    json_decref(json);
+    json_decref(again);
+    rv_sweep_free(&sweep);
+    rv_sweep_free(&back);
+}
+
+static void what_is_wrong_in_a_file_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *member; /* of the row, or of the whole */
+        const char *value;  /* JSON in its place; NULL: it is missing */
+        bool of_row;
+    } cases[] = {
+        {"format", "\"rivulet-result\"", false},
+        {"format", NULL, false},
+        {"version", "2", false},
+        {"server", "7", false},
+        {"requests", "-1", false},
+        {"rows", "{}", false},
+        {"rows", NULL, false},
+        {"rows", "[1]", false},
+        {"report", "\"other\"", true},
+        {"report", NULL, true},
+        {"backlog", "4294967296", true},
+        {"repeat", "0", true},
+        {"clients", "\"5\"", true},
+        {"bytes", "-5", true},
+        {"capped", "1", true},
+        {"completed", "1.5", true},
+        {"kib_per_s", "\"x\"", true},
+        {"p99_ms", NULL, true},
+        {"causes", "[]", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char why[RV_REPORT_WHY_MAX] = "";
+        struct rv_sweep sweep = {.server = SERVER, .requests = 1000}, back;
+        add(&sweep, row_of(RV_SWEEP_SIZE, 5, 50, 100, 400));
+        json_t *json = rv_sweep_to_json(&sweep);
+        json_t *object = cases[i].of_row ? json_array_get(json_object_get(json, "rows"), 0) : json;
+        if (cases[i].value == NULL)
+            json_object_del(object, cases[i].member);
+        else
+            json_object_set_new(object, cases[i].member,
+                                json_loads(cases[i].value, JSON_DECODE_ANY, NULL));
+        assert_int_equal(rv_sweep_from_json(json, &back, why), RV_EINVAL);
+        if (strstr(why, cases[i].member) == NULL)
+            fail_msg("%s is not in: %s", cases[i].member, why);
+        json_decref(json);
+        rv_sweep_free(&sweep);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +448,8 @@ int main(void)
         cmocka_unit_test(three_queues_are_compared_with_the_first),
         cmocka_unit_test(csv_has_a_line_for_each_run_and_nothing_for_the_unknown),
         cmocka_unit_test(json_holds_every_run_with_its_result),
+        cmocka_unit_test(what_was_saved_reads_as_it_was),
+        cmocka_unit_test(what_is_wrong_in_a_file_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
