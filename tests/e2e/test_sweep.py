@@ -11,12 +11,14 @@ import signal
 import subprocess
 import time
 
+import jsonschema
 import pytest
 
-from support.server import REPORTS, program, sanitizer_environment
+from support.server import REPORTS, ROOT, program, sanitizer_environment
 from support.waiting import wait_until
 
 SMALL = ("-n", "60", "--clients", "2,3", "--sizes", "10,1k", "--size-clients", "4")
+SCHEMA = json.loads((ROOT / "docs" / "sweep.schema.json").read_text(encoding="utf-8"))
 HEADER = ["Completed", "Failed", "req/sec", "msec/req", "KB/sec"]
 
 
@@ -155,6 +157,7 @@ def test_the_saved_file_has_the_result_of_each_run(tmp_path):
     file = tmp_path / "sweep.json"
     sweep(*SMALL, "-o", str(file))
     saved = json.loads(file.read_text())
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved)
     assert saved["command"].startswith("rivulet sweep -n 60")
     assert [(row["report"], row["clients"], row["bytes"]) for row in saved["rows"]] == [
         ("dynamic", 2, 14), ("dynamic", 3, 14), ("static", 2, 14), ("static", 3, 14),
@@ -210,6 +213,8 @@ def test_a_report_that_cannot_be_printed_is_told():
 def test_ab_makes_the_load_when_it_is_asked_to():
     ab = shutil.which("ab")
     assert ab, "ab is missing: apt-get install apache2-utils"
+    by_ab = json.loads(sweep(*SMALL, "--ab", ab, "--format", "json").stdout)
+    jsonschema.Draft202012Validator(SCHEMA).validate(by_ab)
     rows = rows_of_csv(*SMALL, "--ab", ab)
     assert [row["completed"] for row in rows] == ["60"] * 6
     assert all(float(row["requests_per_s"]) > 0 and row["max_ms"] for row in rows)
