@@ -173,16 +173,22 @@ static rv_error write_spread(const struct rv_sweep_points *points, FILE *file)
     return error;
 }
 
-/* ---- what failed --------------------------------------------------------------------------------------------------- */
+/* ---- what a table does not tell -------------------------------------------------------------------------------- */
 
-static void write_causes(const struct rv_sweep_points *points, FILE *file)
+/* Why requests failed, and which row was broken off. */
+static void write_remarks(const struct rv_sweep_points *points, FILE *file)
 {
+    const char *unit = points->kind == RV_SWEEP_SIZE ? "bytes" : "threads";
     for (size_t i = 0; i < points->sweep->count; i++) {
         const struct rv_sweep_row *row = &points->sweep->rows[i];
-        if (row->kind == points->kind && row->backlog == points->backlog &&
-            row->figures.failed > 0 && row->causes[0] != '\0')
-            fprintf(file, "Failed, %" PRIu64 " %s: %s\n", rv_sweep_key(row),
-                    row->kind == RV_SWEEP_SIZE ? "bytes" : "threads", row->causes);
+        uint64_t ended = row->figures.completed + row->figures.failed;
+        if (row->kind != points->kind || row->backlog != points->backlog)
+            continue;
+        if (row->figures.failed > 0 && row->causes[0] != '\0')
+            fprintf(file, "Failed, %" PRIu64 " %s: %s\n", rv_sweep_key(row), unit, row->causes);
+        if (ended < row->requests)
+            fprintf(file, "Broken off, %" PRIu64 " %s: %" PRIu64 " of %" PRIu64 " requests ended\n",
+                    rv_sweep_key(row), unit, ended, row->requests);
     }
 }
 
@@ -208,7 +214,7 @@ rv_error rv_sweep_write_report(const struct rv_sweep *sweep, enum rv_sweep_kind 
         return 0;
     write_title(sweep, first, file);
     rv_error error = write_table(&points, file);
-    write_causes(&points, file);
+    write_remarks(&points, file);
     uint32_t runs = most_repeats(&points);
     if (error != 0 || runs < 2)
         return error;

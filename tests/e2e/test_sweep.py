@@ -353,6 +353,7 @@ def test_an_interrupted_sweep_shows_what_there_is_and_leaves_no_server(number):
         assert status == 130, err
         ((_, rows),) = tables(out)
         assert int(rows[1][1]) > 0
+        assert f"Broken off, 2 threads: {rows[1][1]} of 1000000000 requests ended" in out
         assert not REPORTS.search(err), err[-8000:]
         running.assert_nothing_is_left()
 

@@ -210,6 +210,22 @@ static void a_row_says_why_its_requests_failed(void **state)
     rv_sweep_free(&sweep);
 }
 
+static void a_row_that_was_broken_off_says_so(void **state)
+{
+    (void)state;
+    struct rv_sweep sweep = {.server = SERVER, .requests = 1000};
+    struct rv_sweep_row row = row_of(RV_SWEEP_SIZE, 5, 50, 100, 800);
+    row.figures.completed = 900;
+    row.figures.failed = 99;
+    add(&sweep, row_of(RV_SWEEP_SIZE, 5, 50, 10, 800));
+    add(&sweep, row);
+    char *text = report(&sweep, RV_SWEEP_SIZE, 5);
+    assert_null(strstr(text, "Broken off, 10 bytes"));
+    assert_non_null(strstr(text, "\nBroken off, 100 bytes: 999 of 1000 requests ended\n"));
+    free(text);
+    rv_sweep_free(&sweep);
+}
+
 static void more_causes_than_there_is_room_for_are_cut(void **state)
 {
     (void)state;
@@ -442,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_capped_row_says_so),
         cmocka_unit_test(repeated_runs_are_medians_with_their_spread),
         cmocka_unit_test(a_row_says_why_its_requests_failed),
+        cmocka_unit_test(a_row_that_was_broken_off_says_so),
         cmocka_unit_test(more_causes_than_there_is_room_for_are_cut),
         cmocka_unit_test(two_queues_stand_side_by_side_with_their_ratio),
         cmocka_unit_test(failures_have_a_column_only_when_there_are_some),
