@@ -17,7 +17,6 @@
 #define CROWDED 0.85       /* ... while this much of it was used */
 #define STEAL_SHARE 0.02   /* of all CPU time, that the hypervisor took */
 #define LATE_US 1000       /* by which the open model may begin its requests late */
-#define RATE_REACHED 0.98  /* of the rate that was asked for */
 #define UNANSWERED_US                                                                              \
     1000000u /* an unfinished request of that age is more than one that just began */
 
@@ -132,19 +131,13 @@ static void judge_client(const struct rv_load_result *result, struct rv_verdict 
 
 static void judge_schedule(const struct rv_load_result *result, struct rv_verdict *verdict)
 {
-    char asked[RV_FIGURE_MAX], reached[RV_FIGURE_MAX], late[RV_FIGURE_MAX];
+    char late[RV_FIGURE_MAX];
     if (!result->open_model)
         return;
     if (result->not_started > 0)
         reason(verdict, RV_VERDICT_SUSPECT,
                "%" PRIu64 " requests that were due never began: all %" PRIu32 " clients were busy",
                result->not_started, result->clients);
-    rv_write_number(result->rate_per_s, asked);
-    rv_write_number(rv_answers_per_s(result), reached);
-    if (result->elapsed_us >= 1000000 &&
-        rv_answers_per_s(result) < RATE_REACHED * result->rate_per_s)
-        reason(verdict, RV_VERDICT_SUSPECT, "%s answers/s of the %s/s that were asked for", reached,
-               asked);
     uint64_t late_us = rv_hist_percentile(&result->lateness, 99);
     rv_write_us(late_us, late);
     if (late_us > LATE_US && result->queued == 0)

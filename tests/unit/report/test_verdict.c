@@ -171,13 +171,12 @@ static void a_late_client_is_suspect_when_clients_were_free(void **state)
     expect_valid();
 }
 
-static void a_rate_that_was_not_reached_is_suspect(void **state)
+/* A schedule of a second or two is a few per cent off its rate: all that was due is what counts. */
+static void a_poisson_schedule_that_fell_short_is_valid(void **state)
 {
     (void)state;
-    made.open_model = true;
-    made.rate_per_s = 110000;
-    expect(RV_VERDICT_SUSPECT, "100000 answers/s of the 110000/s that were asked for");
-    made.rate_per_s = 101000;
+    made.open_model = made.poisson = true;
+    made.rate_per_s = 103000;
     expect_valid();
 }
 
@@ -264,7 +263,7 @@ int main(void)
         made_test(the_busiest_of_several_threads_counts),
         made_test(shared_cpus_are_suspect),
         made_test(a_late_client_is_suspect_when_clients_were_free),
-        made_test(a_rate_that_was_not_reached_is_suspect),
+        made_test(a_poisson_schedule_that_fell_short_is_valid),
         made_test(requests_that_never_began_are_suspect),
         made_test(stolen_cpu_time_is_suspect),
         made_test(other_processes_that_leave_no_cpu_idle_are_suspect),
