@@ -48,12 +48,25 @@ static int wake_bytes(uint64_t left)
     return left < SKIP_WAKE_BYTES_MAX ? (int)left : SKIP_WAKE_BYTES_MAX;
 }
 
-/* The skip has gone from `before` octets left to where it is now. */
-static void set_wake_bytes(const struct rv_stream *stream, uint64_t before)
+static void set_wake_bytes(struct rv_stream *stream)
 {
     int wanted = wake_bytes(rv_stream_skip_left(stream));
-    if (wanted != wake_bytes(before))
-        setsockopt(stream->descriptor, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof wanted);
+    setsockopt(stream->descriptor, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof wanted);
+    stream->wakes_late = wanted > 1;
+}
+
+/* The socket is empty, and a client waits for the rest of a skip. */
+static void wait_for_the_rest(struct rv_stream *stream)
+{
+    if (stream->client && stream->is_tcp && !stream->wakes_late &&
+        wake_bytes(rv_stream_skip_left(stream)) > 1)
+        set_wake_bytes(stream);
+}
+
+/* What is left has become less than what the stream is woken for. */
+static bool wakes_too_late(const struct rv_stream *stream)
+{
+    return stream->wakes_late && rv_stream_skip_left(stream) < SKIP_WAKE_BYTES_MAX;
 }
 
 /* Reads until the socket is empty, the stream is paused or closed, or others must have their turn. */
@@ -62,13 +75,14 @@ void rv_epoll_receive(struct rv_stream *stream)
     stream->readable = false;
     for (int round = 0; round < RECEIVE_ROUNDS; round++) {
         size_t room;
-        uint64_t skip_left = stream->client ? rv_stream_skip_left(stream) : 0;
         ssize_t count = receive_some(stream, &room);
         if (count < 0) {
             if (errno == EINTR)
                 continue;
             if (errno != EAGAIN)
                 rv_stream_lost(stream, RV_EGONE, errno);
+            else
+                wait_for_the_rest(stream);
             return;
         }
         if (count == 0) {
@@ -78,10 +92,12 @@ void rv_epoll_receive(struct rv_stream *stream)
         rv_stream_received(stream, stream->loop->receive_buffer, (size_t)count);
         if (stream->closed)
             return;
-        if (stream->client && stream->is_tcp)
-            set_wake_bytes(stream, skip_left);
-        if ((size_t)count < room && !stream->end_ahead)
+        if (wakes_too_late(stream))
+            set_wake_bytes(stream);
+        if ((size_t)count < room && !stream->end_ahead) {
+            wait_for_the_rest(stream);
             return;
+        }
         if (stream->paused) {
             stream->readable = true;
             return;

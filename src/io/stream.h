@@ -80,6 +80,7 @@ struct rv_stream {
     bool again_asked : 1; /* by the owner: on_again */
     bool is_tcp : 1;
     bool client : 1;      /* it was opened by rv_stream_connect */
+    bool wakes_late : 1;  /* the back end's: it is woken for no less than a run of octets */
     uint8_t error_number; /* the errno behind on_lost; 0: none, or not known */
 };
 
