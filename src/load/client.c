@@ -51,13 +51,29 @@ void rv_client_close(struct rv_client *client)
     rv_stream_close(&client->stream);
 }
 
+void rv_client_end_connection(struct rv_client *client, uint64_t now_us)
+{
+    struct rv_load_thread *thread = client->thread;
+    uint32_t lost = 0;
+    /* Pipelined behind the last answer: what changes things must not happen twice. */
+    while (rv_client_sent(client) > 0 &&
+           !rv_client_request(client, rv_client_exchange(client, 0))->is_idempotent) {
+        struct rv_exchange exchange = rv_client_pop(client);
+        rv_recorder_failed(&thread->recorder, &exchange, RV_FAILURE_WAIT_CLOSED, 0, now_us);
+        lost++;
+    }
+    rv_client_close(client);
+    while (lost-- > 0)
+        rv_load_thread_next(thread, client, now_us);
+}
+
 void rv_client_fail(struct rv_client *client, enum rv_load_failure failure, int error_number)
 {
     struct rv_load_thread *thread = client->thread;
     uint64_t now_us = rv_load_now_us(thread);
     struct rv_exchange exchange = rv_client_pop(client);
     rv_recorder_failed(&thread->recorder, &exchange, failure, error_number, now_us);
-    rv_client_close(client);
+    rv_client_end_connection(client, now_us);
     rv_load_thread_next(thread, client, now_us);
 }
 

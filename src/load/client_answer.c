@@ -94,7 +94,7 @@ void rv_client_finish(struct rv_client *client, uint64_t now_us)
         client->sent_here >= thread->requests_per_connection && rv_client_sent(client) == 0;
     if (!client->kept_alive || used_up) {
         recorder->result.reopened += !used_up;
-        rv_client_close(client);
+        rv_client_end_connection(client, now_us);
     }
     rv_load_thread_next(thread, client, now_us);
 }

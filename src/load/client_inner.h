@@ -42,6 +42,10 @@ struct rv_exchange rv_client_pop(struct rv_client *client);
 /* The oldest exchange has failed, and the connection with it. */
 void rv_client_fail(struct rv_client *client, enum rv_load_failure failure, int error_number);
 
+/* Closes the connection behind an answer. What was sent on it and not answered goes out again on the next
+   one; what must not be sent twice has failed. */
+void rv_client_end_connection(struct rv_client *client, uint64_t now_us);
+
 /* Sends what waits, as far as this connection takes requests. */
 void rv_client_send_waiting(struct rv_client *client, uint64_t now_us);
 

@@ -1061,6 +1061,27 @@ static void only_the_oldest_of_a_pipeline_fails(void **state)
     assert_int_equal(result()->answered, 2);
 }
 
+static void what_changes_things_is_not_sent_twice_from_a_pipeline(void **state)
+{
+    (void)state;
+    requests[0].octets = (char *)POST;
+    requests[0].length = requests[0].head_length = strlen(POST);
+    requests[0].is_idempotent = false;
+    plan.requests_max = 5;
+    plan.pipeline = 3;
+    begin();
+    struct rv_sim_peer *peer = accept_one();
+    expect_request(peer, POST POST POST);
+    say(peer, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    assert_int_equal(result()->failures[RV_FAILURE_WAIT_CLOSED], 2);
+    peer = accept_one();
+    expect_request(peer, POST POST);
+    expect_silence(peer);
+    say(peer, OK OK);
+    assert_int_equal(result()->answered, 3);
+    assert_false(running);
+}
+
 /* ---- the open model --------------------------------------------------------------------------------------------- */
 
 static void set_open(double rate_per_s, uint32_t clients)
@@ -1273,6 +1294,7 @@ int main(void)
         TEST(what_a_closing_server_left_unanswered_is_sent_again),
         TEST(a_pipeline_stays_within_the_requests_of_a_connection),
         TEST(only_the_oldest_of_a_pipeline_fails),
+        TEST(what_changes_things_is_not_sent_twice_from_a_pipeline),
         TEST(requests_are_sent_when_they_are_due),
         TEST(latency_counts_from_the_due_time),
         TEST(what_was_due_and_never_sent_is_counted),
