@@ -35,7 +35,7 @@ function(rv_program_flags target)
         C_EXTENSIONS ON)
     target_compile_options(${target} PRIVATE ${rv_compile_options})
     target_compile_definitions(${target} PRIVATE
-        _GNU_SOURCE "RV_VERSION_TEXT=\"${PROJECT_VERSION}\"")
+        _GNU_SOURCE $<$<BOOL:${rv_tls}>:RV_WITH_TLS> "RV_VERSION_TEXT=\"${PROJECT_VERSION}\"")
     target_link_options(${target} PRIVATE ${rv_link_options})
 endfunction()
 

@@ -4,9 +4,9 @@
  * The header is a staircase: the first step serves a page, each further step adds one idea.
  *
  *    1 hello              7 where a handler runs
- *    2 what was asked    12 limits, counters, hooks
- *    3 whole answers     14 testing handlers without a port
- *    4 routes
+ *    2 what was asked    11 TLS
+ *    3 whole answers     12 limits, counters, hooks
+ *    4 routes            14 testing handlers without a port
  *    5 bodies in
  *    6 bodies out, streamed
  *
@@ -120,6 +120,8 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
  *                              connect first and send later
  *  body_rate_min               octets per second that a request body must progress at ...
  *  body_grace_ms               ... measured over windows of this length; below: 408 (body_too_slow)
+ *  tls_handshake_timeout_ms    from the connect to the end of a TLS handshake; beyond: closed
+ *                              (tls_handshake_timeouts)
  *  write_stall_ms              longest time without progress of a response; beyond: the connection
  *                              is cut (write_stalls)
  *  idle_timeout_ms             longest silence between two requests; beyond: closed (idle_timeouts)
@@ -141,6 +143,7 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
     X(head_timeout_ms, 10000)                                                                      \
     X(body_rate_min, 1024)                                                                         \
     X(body_grace_ms, 5000)                                                                         \
+    X(tls_handshake_timeout_ms, 10000)                                                             \
     X(write_stall_ms, 20000)                                                                       \
     X(idle_timeout_ms, 20000)                                                                      \
     X(requests_per_connection_max, 0)                                                              \
@@ -258,7 +261,7 @@ RV_API rv_bytes rv_target(const rv_talk *talk); /* the request target as sent */
 RV_API rv_bytes rv_path(const rv_talk *talk); /* decoded, dot segments removed; "*" for OPTIONS * */
 RV_API rv_bytes rv_query(const rv_talk *talk); /* behind the "?", not decoded; absent without one */
 RV_API rv_bytes rv_host(const rv_talk *talk);  /* the target's authority if it has one, else Host */
-RV_API rv_bytes rv_scheme(const rv_talk *talk); /* "http" */
+RV_API rv_bytes rv_scheme(const rv_talk *talk); /* "http", or "https" over TLS */
 RV_API rv_bytes rv_peer(const rv_talk *talk);   /* "127.0.0.1:50512", "[::1]:50512", or "unix:" */
 RV_API int rv_http_minor(const rv_talk *talk);  /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later */
 
@@ -466,6 +469,91 @@ RV_API rv_error rv_after_ms(rv_talk *talk, uint64_t delay_ms, rv_handler then, v
 /* The server that a talk belongs to. */
 RV_API rv_server *rv_server_of(const rv_talk *talk);
 
+/* ---- 11 TLS ------------------------------------------------------------------------------------- */
+
+/*
+ * HTTP/1.1 over TLS 1.2 and 1.3. A server needs a certificate, and an address that speaks TLS; the rest
+ * has defaults: forward secrecy and authenticated encryption only, session tickets, ALPN "http/1.1".
+ * Renegotiation and compression are refused. A client that speaks HTTP in the clear on such an address
+ * gets a 400 that says so (tls_plain_requests). Handshakes that fail are counted
+ * (tls_handshakes_failed). A library that was built without TLS refuses all of this with RV_EINVAL.
+ *
+ * Everything here is called before the start, and what is wrong makes rv_server_run fail, too.
+ */
+
+/* Adds an address that speaks TLS; the forms are those of rv_server_options.listen, but "inherited". */
+RV_API rv_error rv_listen_tls(rv_server *server, const char *address);
+
+/* True when the address at `index` of rv_server_address speaks TLS. Any thread. */
+RV_API bool rv_server_address_is_tls(const rv_server *server, size_t index);
+
+typedef struct rv_tls_certificate_options {
+    /* Asked for the password of an encrypted key, during the call: writes it to `text`, at most `size`
+       octets, and returns its length; negative: there is none. NULL: encrypted keys are refused. */
+    int (*password)(char *text, size_t size, void *ctx);
+    void *ctx;
+} rv_tls_certificate_options;
+
+/*
+ * Adds a certificate. The files are PEM, and read at once: the certificate followed by its chain, each
+ * by the one that issued it, and the private key, which may be in the same file. `options` may be NULL.
+ * A client gets the first certificate that is for the name it asks for (SNI, RFC 6066 section 3; one
+ * for "*.example.org" is for every name one label below), and the very first when there is none.
+ * RV_EIO, RV_EPERM: a file cannot be read; RV_EINVAL: it is no PEM, the key is encrypted or of another
+ * certificate, a certificate has expired or is not valid yet, or the chain is none. The error text
+ * names the file and the reason.
+ */
+RV_API rv_error rv_tls_certificate(rv_server *server, const char *certificate_file,
+                                   const char *key_file, const rv_tls_certificate_options *options);
+
+/*
+ * Makes a certificate in memory, valid for 30 days, for `name` (a host name or an address; NULL:
+ * "localhost") and for localhost, 127.0.0.1 and ::1. Nobody vouches for it: it is for development.
+ */
+RV_API rv_error rv_tls_self_signed(rv_server *server, const char *name);
+
+typedef enum rv_tls_version {
+    RV_TLS_DEFAULT = 0, /* TLS 1.2 as the least, 1.3 as the most */
+    RV_TLS_1_2 = 0x0303,
+    RV_TLS_1_3 = 0x0304
+} rv_tls_version;
+
+typedef enum rv_tls_client_mode {
+    RV_TLS_CLIENT_ANY = 0,  /* clients are not asked for a certificate */
+    RV_TLS_CLIENT_OPTIONAL, /* they are; a wrong one ends the handshake, none does not */
+    RV_TLS_CLIENT_REQUIRED
+} rv_tls_client_mode;
+
+typedef struct rv_tls_options {
+    rv_tls_version version_min;
+    rv_tls_version version_max;
+    const char *ciphers; /* of TLS 1.2, in OpenSSL's words; NULL: "ECDHE+AESGCM:ECDHE+CHACHA20" */
+    const char *cipher_suites; /* of TLS 1.3; NULL: OpenSSL's */
+    const char *groups;        /* of the key exchange; NULL: "X25519:P-256:P-384" */
+    rv_tls_client_mode client;
+    const char *client_ca_file; /* PEM: who may vouch for clients; needed when they are asked */
+    /* How long a ticket key seals session tickets; it opens them for as long again. All workers share
+       it, and it never leaves the process. 0: 3600000, an hour; RV_NO_LIMIT: no tickets. */
+    uint64_t ticket_key_ms;
+} rv_tls_options;
+
+/* Sets how TLS is spoken, on all addresses. Copies the options; the second call replaces the first.
+   RV_EINVAL: something is out of range, or the file of `client_ca_file` cannot be used. A list that
+   OpenSSL does not understand makes rv_server_run fail, with a text that quotes it. */
+RV_API rv_error rv_tls_set(rv_server *server, const rv_tls_options *options);
+
+/* What was agreed on with the client of a talk. The texts live as long as the talk. */
+typedef struct rv_tls_info {
+    const char *version;        /* "TLSv1.3" */
+    const char *cipher;         /* "TLS_AES_256_GCM_SHA384" */
+    const char *server_name;    /* that the client asked for; "": none */
+    const char *client_subject; /* of its certificate, as RFC 2253 writes it; NULL: it has none */
+    bool resumed;               /* by a session ticket */
+} rv_tls_info;
+
+/* NULL: the talk did not come over TLS (or memory is short). */
+RV_API const rv_tls_info *rv_tls(const rv_talk *talk);
+
 /* ---- 12 counters -------------------------------------------------------------------------------- */
 
 /* Every counter since the server was made; connections_open is a gauge. */
@@ -493,6 +581,11 @@ RV_API rv_server *rv_server_of(const rv_talk *talk);
     X(body_too_large)                                                                              \
     X(body_too_slow)                                                                               \
     X(write_stalls)                                                                                \
+    X(tls_handshakes)                                                                              \
+    X(tls_handshakes_resumed)                                                                      \
+    X(tls_handshakes_failed)                                                                       \
+    X(tls_handshake_timeouts)                                                                      \
+    X(tls_plain_requests)                                                                          \
     X(idle_timeouts)                                                                               \
     X(requests_per_connection_hits)                                                                \
     X(pool_queue_full)                                                                             \

@@ -13,11 +13,19 @@
 #define NAME "rivulet serve"
 #define LISTEN_DEFAULT "127.0.0.1:8080"
 #define LISTEN_MAX 32
+#define CERT_MAX 32
 
 struct settings {
     bool demo;
     const char *listen[LISTEN_MAX];
     size_t listen_count;
+    const char *tls_listen[LISTEN_MAX];
+    size_t tls_listen_count;
+    const char *tls_cert[CERT_MAX]; /* each with the key at the same place */
+    const char *tls_key[CERT_MAX];
+    size_t tls_cert_count;
+    size_t tls_key_count;
+    bool tls_self_signed;
     unsigned workers;
     unsigned backlog;
     unsigned pool;
@@ -33,10 +41,25 @@ static void print_help(void)
          "  --listen ADDR   where to listen; may be repeated; default 127.0.0.1:8080\n"
          "                  127.0.0.1:8080  [::1]:8080  :8080 (every address)  unix:/path\n"
          "                  unix:@abstract  fd:3  inherited (all that LISTEN_FDS passes on)\n"
+         "  --tls-listen ADDR   where to speak TLS; may be repeated; without --listen nothing else "
+         "is\n"
+         "                  listened on\n"
+         "  --tls-cert FILE     a certificate with its chain, PEM; may be repeated: the name that "
+         "a\n"
+         "                  client asks for decides, else it gets the first\n"
+         "  --tls-key FILE      the key of the certificate, PEM; one for each --tls-cert\n"
+         "  --tls-self-signed   a certificate made in memory, for development\n"
          "  --workers N     worker threads; default: one for each CPU\n"
          "  --backlog N     length of the accept queues; default 4096, at most net.core.somaxconn\n"
          "  --pool N        threads for blocking handlers; default 8\n"
          "  --help          this text");
+}
+
+static const char *scheme_of(const rv_server *server, size_t index, const char *address)
+{
+    if (strncmp(address, "unix:", 5) == 0)
+        return "";
+    return rv_server_address_is_tls(server, index) ? "https://" : "http://";
 }
 
 static void on_start(rv_server *server, void *ctx)
@@ -44,7 +67,7 @@ static void on_start(rv_server *server, void *ctx)
     const char *address;
     (void)ctx;
     for (size_t i = 0; (address = rv_server_address(server, i)) != NULL; i++)
-        printf("listening on %s%s\n", strncmp(address, "unix:", 5) == 0 ? "" : "http://", address);
+        printf("listening on %s%s\n", scheme_of(server, i, address), address);
     printf("%u workers, %u pool threads, backlog %u\n", rv_server_workers(server),
            rv_server_pool_threads(server), rv_server_backlog(server));
     fflush(stdout);
@@ -76,6 +99,17 @@ static void raise_descriptor_limit(void)
     }
 }
 
+/* What is wrong here makes the start fail. */
+static void listen_tls(rv_server *server, const struct settings *settings)
+{
+    for (size_t i = 0; i < settings->tls_listen_count; i++)
+        rv_listen_tls(server, settings->tls_listen[i]);
+    for (size_t i = 0; i < settings->tls_cert_count; i++)
+        rv_tls_certificate(server, settings->tls_cert[i], settings->tls_key[i], NULL);
+    if (settings->tls_self_signed)
+        rv_tls_self_signed(server, NULL);
+}
+
 static int run(const struct settings *settings)
 {
     rv_server *server = rv_server_new(&(rv_server_options){
@@ -90,8 +124,9 @@ static int run(const struct settings *settings)
     }
     for (size_t i = 0; i < settings->listen_count; i++)
         rv_listen(server, settings->listen[i]);
-    if (settings->listen_count == 0)
+    if (settings->listen_count == 0 && settings->tls_listen_count == 0)
         rv_listen(server, LISTEN_DEFAULT);
+    listen_tls(server, settings);
     if (!rv_demo_add_routes(rv_default_app(server))) {
         fprintf(stderr, NAME ": cannot make the demo's file: %s\n", strerror(errno));
         rv_server_free(server);
@@ -110,11 +145,59 @@ static int number_error(const char *option, const char *text, unsigned long min,
                               option, min, max, text);
 }
 
+/* Adds a value to an option that may be given several times. */
+static bool add_value(const char **values, size_t *count, size_t max)
+{
+    if (*count == max)
+        return false;
+    values[(*count)++] = optarg;
+    return true;
+}
+
+static int too_many(const char *option)
+{
+    return rv_cli_usage_error(NAME, "--%s may be given 32 times at most", option);
+}
+
+/* What belongs together is there, or why not; 0: it is. */
+static int check(const struct settings *settings)
+{
+    bool certified = settings->tls_cert_count > 0 || settings->tls_self_signed;
+    if (!settings->demo)
+        return rv_cli_usage_error(NAME, "nothing to serve: --demo is needed");
+    if (settings->tls_cert_count != settings->tls_key_count)
+        return rv_cli_usage_error(NAME,
+                                  "each --tls-cert needs its --tls-key, and there are %zu and "
+                                  "%zu of them",
+                                  settings->tls_cert_count, settings->tls_key_count);
+    if (settings->tls_listen_count > 0 && !certified)
+        return rv_cli_usage_error(
+            NAME, "--tls-listen needs --tls-cert and --tls-key, or --tls-self-signed");
+    if (settings->tls_listen_count == 0 && certified)
+        return rv_cli_usage_error(NAME, "a certificate serves nobody without --tls-listen");
+    return 0;
+}
+
 int rv_cli_serve(int argc, char **argv)
 {
-    enum { DEMO = 256, LISTEN, WORKERS, BACKLOG, POOL, HELP };
+    enum {
+        DEMO = 256,
+        LISTEN,
+        TLS_LISTEN,
+        TLS_CERT,
+        TLS_KEY,
+        TLS_SELF_SIGNED,
+        WORKERS,
+        BACKLOG,
+        POOL,
+        HELP
+    };
     static const struct option options[] = {{"demo", no_argument, NULL, DEMO},
                                             {"listen", required_argument, NULL, LISTEN},
+                                            {"tls-listen", required_argument, NULL, TLS_LISTEN},
+                                            {"tls-cert", required_argument, NULL, TLS_CERT},
+                                            {"tls-key", required_argument, NULL, TLS_KEY},
+                                            {"tls-self-signed", no_argument, NULL, TLS_SELF_SIGNED},
                                             {"workers", required_argument, NULL, WORKERS},
                                             {"backlog", required_argument, NULL, BACKLOG},
                                             {"pool", required_argument, NULL, POOL},
@@ -128,9 +211,23 @@ int rv_cli_serve(int argc, char **argv)
             settings.demo = true;
             break;
         case LISTEN:
-            if (settings.listen_count == LISTEN_MAX)
-                return rv_cli_usage_error(NAME, "--listen may be given 32 times at most");
-            settings.listen[settings.listen_count++] = optarg;
+            if (!add_value(settings.listen, &settings.listen_count, LISTEN_MAX))
+                return too_many("listen");
+            break;
+        case TLS_LISTEN:
+            if (!add_value(settings.tls_listen, &settings.tls_listen_count, LISTEN_MAX))
+                return too_many("tls-listen");
+            break;
+        case TLS_CERT:
+            if (!add_value(settings.tls_cert, &settings.tls_cert_count, CERT_MAX))
+                return too_many("tls-cert");
+            break;
+        case TLS_KEY:
+            if (!add_value(settings.tls_key, &settings.tls_key_count, CERT_MAX))
+                return too_many("tls-key");
+            break;
+        case TLS_SELF_SIGNED:
+            settings.tls_self_signed = true;
             break;
         case WORKERS:
             if (!rv_cli_number(optarg, 1, 255, &settings.workers))
@@ -156,8 +253,9 @@ int rv_cli_serve(int argc, char **argv)
     }
     if (optind < argc)
         return rv_cli_usage_error(NAME, "\"%s\" is no option", argv[optind]);
-    if (!settings.demo)
-        return rv_cli_usage_error(NAME, "nothing to serve: --demo is needed");
+    int fault = check(&settings);
+    if (fault != 0)
+        return fault;
     raise_descriptor_limit();
     return run(&settings);
 }

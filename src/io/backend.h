@@ -68,7 +68,8 @@ struct rv_backend {
     /* FIN behind what was sent. */
     void (*shut_down)(struct rv_stream *stream);
 
-    /* Octets that were taken and that the peer has not acknowledged. */
+    /* Octets that were taken and that the peer has not acknowledged; or more: a FIN may count as one,
+       and a unix socket reports the size of its buffers. */
     uint64_t (*unacknowledged)(struct rv_stream *stream);
 
     /* Starts and stops accepting. */

@@ -34,7 +34,7 @@ static ssize_t skip_some(struct rv_stream *stream, size_t *room)
 
 static ssize_t receive_some(struct rv_stream *stream, size_t *room)
 {
-    if (stream->skipping)
+    if (rv_stream_drops(stream))
         return skip_some(stream, room);
     *room = stream->loop->receive_bytes;
     return recv(stream->descriptor, stream->loop->receive_buffer, *room, 0);
@@ -211,8 +211,7 @@ uint64_t rv_epoll_unacknowledged(struct rv_stream *stream)
     int octets = 0;
     if (ioctl(stream->descriptor, SIOCOUTQ, &octets) != 0 || octets < 0)
         return 0;
-    /* The FIN counts as one octet, and a unix socket reports the size of its buffers. */
-    return (uint64_t)octets > stream->sent ? stream->sent : (uint64_t)octets;
+    return (uint64_t)octets;
 }
 
 /* ---- events ----------------------------------------------------------------------------------------- */

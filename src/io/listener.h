@@ -21,6 +21,7 @@ struct rv_listener {
     int descriptor;
     bool shared; /* with other loops: only one of them is to be woken */
     bool is_tcp;
+    bool is_tls; /* for the owner: what is spoken on the connections */
     bool accepting;
     unsigned batch; /* how many the next wake-up takes */
     /* A connected, non-blocking, close-on-exec descriptor; it is the callee's. */

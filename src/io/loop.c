@@ -8,6 +8,7 @@
 #include "io/backend.h"
 #include "io/segment.h"
 #include "io/stream.h"
+#include "io/tls_layer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,8 @@ rv_error rv_loop_open(struct rv_loop *loop, const struct rv_backend *backend, vo
 void rv_loop_close(struct rv_loop *loop)
 {
     loop->backend->close(loop);
+    if (RV_TLS_BUILT && loop->tls != NULL)
+        rv_tls_context_close(loop);
     rv_slab_free(&loop->segments);
     free(loop->receive_buffer);
     free(loop->page);
@@ -72,7 +75,8 @@ static void sound_alarm(struct rv_loop *loop)
 void rv_loop_turn(struct rv_loop *loop, uint64_t wait_ms)
 {
     rv_loop_flush(loop); /* what was written since the last turn must not wait for this one's end */
-    if (loop->again != NULL || loop->dead != NULL) {
+    bool hands_wait = RV_TLS_BUILT && loop->tls != NULL && rv_tls_hands_wait(loop);
+    if (loop->again != NULL || loop->dead != NULL || hands_wait) {
         wait_ms = 0;
     } else {
         uint64_t timer_ms = rv_wheel_wait_ms(&loop->wheel);
@@ -85,6 +89,8 @@ void rv_loop_turn(struct rv_loop *loop, uint64_t wait_ms)
         sound_alarm(loop);
     rv_wheel_advance(&loop->wheel, loop->now_ms);
     rv_inbox_run(&loop->inbox, loop->owner);
+    if (RV_TLS_BUILT && loop->tls != NULL)
+        rv_tls_shake_hands(loop);
     rv_stream_run_again(loop);
     rv_loop_flush(loop);
     rv_stream_bury(loop);

@@ -4,7 +4,7 @@
  * thread; only rv_loop_post may be called from elsewhere.
  *
  * One turn: send what was written since the last, wait for completions and dispatch them, sound the
- * alarm, fire timers, run the inbox, give the streams that asked for it another go, bury the streams
+ * alarm, fire timers, run the inbox, shake hands with new peers of TLS for a while, give the streams that asked for it another go, bury the streams
  * that were closed. Whatever a stream has written meanwhile sits in the output page until its dispatch
  * ends (or another stream needs the page) and leaves with one system call.
  */
@@ -23,6 +23,7 @@
 
 struct rv_backend;
 struct rv_stream;
+struct rv_tls_context;
 
 struct rv_loop {
     const struct rv_backend *backend;
@@ -50,7 +51,8 @@ struct rv_loop {
        on_alarm called, which may set the next: that is for the next turn, even when it has come, too. */
     uint64_t alarm_ns;
     void (*on_alarm)(struct rv_loop *loop);
-    void *owner; /* of the loop: a worker, a load thread */
+    struct rv_tls_context *tls; /* owned (io/tls.h); NULL: no stream speaks TLS */
+    void *owner;                /* of the loop: a worker, a load thread */
 };
 
 /* On failure nothing is left behind. */

@@ -187,7 +187,7 @@ void rv_sim_advance_us(struct rv_loop *loop, uint64_t us)
 static size_t next_run(const struct rv_stream *stream, const struct rv_sim_peer *peer)
 {
     size_t run = peer->outbox.len < RV_RECEIVE_BYTES ? peer->outbox.len : RV_RECEIVE_BYTES;
-    uint64_t left = stream->skipping ? rv_stream_skip_left(stream) : UINT64_MAX;
+    uint64_t left = rv_stream_drops(stream) ? rv_stream_skip_left(stream) : UINT64_MAX;
     return run < left ? run : (size_t)left;
 }
 

@@ -6,6 +6,7 @@
 
 #include "io/backend.h"
 #include "io/segment.h"
+#include "io/tls_layer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -41,6 +42,23 @@ void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
     begin(stream, loop, events, is_tcp);
     stream->descriptor = descriptor;
     loop->backend->attach(stream);
+}
+
+rv_error rv_stream_open_tls(struct rv_stream *stream, struct rv_loop *loop,
+                            const struct rv_stream_events *events, int descriptor, bool is_tcp)
+{
+    if (!RV_TLS_BUILT)
+        return RV_EINVAL;
+    assert(events->tls_at >= sizeof *stream);
+    begin(stream, loop, events, is_tcp);
+    struct rv_tls *tls = rv_tls_new(stream);
+    if (tls == NULL)
+        return RV_ENOMEM;
+    *(struct rv_tls **)((uintptr_t)stream + events->tls_at) = tls;
+    stream->secure = true;
+    stream->descriptor = descriptor;
+    loop->backend->attach(stream);
+    return 0;
 }
 
 int rv_stream_connect(struct rv_stream *stream, struct rv_loop *loop,
@@ -99,6 +117,8 @@ void rv_stream_close(struct rv_stream *stream)
     }
     rv_stream_stop_timer(stream);
     loop->backend->detach(stream);
+    if (RV_TLS_BUILT && stream->secure)
+        rv_tls_free(stream);
     if (stream->output != NULL) {
         struct rv_output *output = stream->output;
         stream->output = NULL;
@@ -155,17 +175,29 @@ void rv_stream_pause(struct rv_stream *stream)
     stream->paused = true;
 }
 
+/* Octets may be had without waiting. */
+static bool has_more(const struct rv_stream *stream)
+{
+    return stream->readable || (RV_TLS_BUILT && stream->secure && rv_tls_holds_input(stream));
+}
+
+static void receive(struct rv_stream *stream)
+{
+    if (!RV_TLS_BUILT || !stream->secure || rv_tls_receive_held(stream))
+        stream->loop->backend->receive(stream);
+}
+
 void rv_stream_resume(struct rv_stream *stream)
 {
     stream->paused = false;
-    if (stream->readable)
+    if (has_more(stream))
         rv_stream_schedule(stream);
 }
 
 void rv_stream_receive_now(struct rv_stream *stream)
 {
     if (!stream->closed && !stream->connecting && !stream->paused)
-        stream->loop->backend->receive(stream);
+        receive(stream);
 }
 
 static uint64_t *skip_left(const struct rv_stream *stream)
@@ -209,7 +241,7 @@ void rv_stream_connected(struct rv_stream *stream, int error_number)
         rv_stream_broke(stream, error_number);
 }
 
-/* Back ends receive no more than is left of a skip, so what comes next is not in `length`. */
+/* No more is delivered than is left of a skip, so what comes next is not in `length`. */
 static void skipped(struct rv_stream *stream, size_t length)
 {
     stream->discarded = true;
@@ -229,8 +261,16 @@ static void skipped(struct rv_stream *stream, size_t length)
 
 void rv_stream_received(struct rv_stream *stream, char *octets, size_t length)
 {
+    stream->loop->octets_received += length;
+    if (RV_TLS_BUILT && stream->secure)
+        rv_tls_received(stream, octets, length);
+    else
+        rv_stream_deliver(stream, octets, length);
+}
+
+void rv_stream_deliver(struct rv_stream *stream, char *octets, size_t length)
+{
     struct rv_loop *loop = stream->loop;
-    loop->octets_received += length;
     if (stream->skipping) {
         skipped(stream, length);
         return;
@@ -250,6 +290,14 @@ static bool was_cut_off(const struct rv_stream *stream)
 void rv_stream_peer_ended(struct rv_stream *stream)
 {
     if (stream->ended || stream->closed || was_cut_off(stream))
+        return;
+    if (!RV_TLS_BUILT || !stream->secure || rv_tls_peer_ended(stream))
+        rv_stream_tell_end(stream);
+}
+
+void rv_stream_tell_end(struct rv_stream *stream)
+{
+    if (stream->ended)
         return;
     stream->ended = true;
     stream->readable = false;
@@ -307,8 +355,8 @@ static void run_again(struct rv_stream *stream)
         if (stream->loop->page_owner == stream)
             rv_stream_flush(stream);
     }
-    if (!stream->closed && stream->readable && !stream->paused)
-        stream->loop->backend->receive(stream);
+    if (!stream->closed && !stream->paused && has_more(stream))
+        receive(stream);
 }
 
 void rv_stream_run_again(struct rv_loop *loop)

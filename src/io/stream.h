@@ -40,6 +40,11 @@ struct rv_stream_events {
     void (*on_lost)(struct rv_stream *stream, rv_error error);
     /* The turn that rv_stream_again asked for. */
     void (*on_again)(struct rv_stream *stream);
+    /* The TLS handshake of a stream that rv_stream_open_tls has opened is done: before any on_data. */
+    void (*on_secured)(struct rv_stream *stream);
+    /* The peer of such a stream does not speak TLS. It is a plain stream from now on; what has arrived
+       is dropped. */
+    void (*on_insecure)(struct rv_stream *stream);
     /* The stream's timer. */
     void (*on_timer)(struct rv_stream *stream);
     /* The last call: the descriptor is closed, the memory is the owner's. */
@@ -48,6 +53,9 @@ struct rv_stream_events {
        the stream. Streams have no room of their own for it, because idle ones are paid for by the ten
        thousand. 0: nowhere, the owner only ever skips all. */
     size_t skip_left_at;
+    /* Where, likewise, the owner keeps the pointer to what TLS needs: a struct rv_tls *. 0: nowhere, none
+       of its streams speak TLS. */
+    size_t tls_at;
 };
 
 struct rv_output; /* the queue; its insides are stream.c's */
@@ -81,6 +89,7 @@ struct rv_stream {
     bool is_tcp : 1;
     bool client : 1;      /* it was opened by rv_stream_connect */
     bool wakes_late : 1;  /* the back end's: it is woken for no less than a run of octets */
+    bool secure : 1;      /* TLS lies between it and the back end (tls_layer.h) */
     uint8_t error_number; /* the errno behind on_lost; 0: none, or not known */
 };
 
@@ -88,6 +97,11 @@ struct rv_stream {
    this returns, and the stream may even be closed by then. `is_tcp` false: a unix socket. */
 void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
                     const struct rv_stream_events *events, int descriptor, bool is_tcp);
+
+/* The same, speaking TLS as a server with the loop's context (rv_tls_context_open): on_secured comes
+   before anything else. RV_ENOMEM: it was not opened, and the descriptor is still the caller's. */
+rv_error rv_stream_open_tls(struct rv_stream *stream, struct rv_loop *loop,
+                            const struct rv_stream_events *events, int descriptor, bool is_tcp);
 
 /*
  * Opens a stream by connecting: 0, and then on_connected or on_lost, never before this returns; or the
@@ -130,7 +144,7 @@ bool rv_stream_is_sent(const struct rv_stream *stream);
 /* Asks for on_drain, once. */
 void rv_stream_want_drain(struct rv_stream *stream);
 
-/* Octets that the peer has acknowledged; only ever grows. */
+/* Octets that the peer has acknowledged, as they were on the wire; only ever grows. */
 uint64_t rv_stream_acknowledged(struct rv_stream *stream);
 
 /* Stops and restarts on_data. Restarting never calls on_data by itself: that is for the next turn. */
@@ -180,6 +194,12 @@ void rv_stream_received(struct rv_stream *stream, char *octets, size_t length);
 void rv_stream_peer_ended(struct rv_stream *stream);
 void rv_stream_writable(struct rv_stream *stream);
 
+/* True when octets that a skip drops need not even be read: with TLS they must be. */
+static inline bool rv_stream_drops(const struct rv_stream *stream)
+{
+    return stream->skipping && !stream->secure;
+}
+
 /* The connection is there; error_number: it was there, and is broken already (0: it is not). */
 void rv_stream_connected(struct rv_stream *stream, int error_number);
 
@@ -194,5 +214,13 @@ void rv_stream_broke(struct rv_stream *stream, int error_number);
 void rv_stream_schedule(struct rv_stream *stream);
 void rv_stream_run_again(struct rv_loop *loop);
 void rv_stream_bury(struct rv_loop *loop);
+
+/* ---- what the TLS layer reports -------------------------------------------------------------------- */
+
+/* Plain octets: no more than is left of a skip. */
+void rv_stream_deliver(struct rv_stream *stream, char *octets, size_t length);
+
+/* Nothing more will come. */
+void rv_stream_tell_end(struct rv_stream *stream);
 
 #endif

@@ -6,6 +6,7 @@
 #include "io/backend.h"
 #include "io/segment.h"
 #include "io/stream.h"
+#include "io/tls_layer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +20,8 @@
 static void taken(struct rv_stream *stream, size_t count)
 {
     stream->sent += count;
-    stream->loop->octets_sent += count;
+    if (!stream->secure) /* else it is the layer that sends, and counts */
+        stream->loop->octets_sent += count;
     stream->loop->turn_sent += count;
 }
 
@@ -44,6 +46,30 @@ static void leave_page(struct rv_stream *stream, size_t sent)
         rv_stream_broke(stream, ENOMEM);
 }
 
+/* Encrypting takes time: a turn's share of it, at most, before it is seen whether others wait. */
+static size_t trim(struct iovec *pieces, int *count, size_t total)
+{
+    if (total <= RV_TURN_SEND_BYTES)
+        return total;
+    size_t left = RV_TURN_SEND_BYTES;
+    for (int i = 0; i < *count; i++) {
+        if (pieces[i].iov_len >= left) {
+            pieces[i].iov_len = left;
+            *count = i + 1;
+        }
+        left -= pieces[i].iov_len;
+    }
+    return RV_TURN_SEND_BYTES;
+}
+
+static ssize_t send_pieces(struct rv_stream *stream, const struct iovec *pieces, int count,
+                           bool more)
+{
+    if (RV_TLS_BUILT && stream->secure)
+        return rv_tls_send(stream, pieces, count, more);
+    return stream->loop->backend->send(stream, pieces, count, more);
+}
+
 /* Sends the page, if it is this stream's, and the queue up to a file. False: no more can be sent. */
 static bool send_memory(struct rv_stream *stream)
 {
@@ -62,8 +88,10 @@ static bool send_memory(struct rv_stream *stream)
         total += pieces[i].iov_len;
     if (total == 0)
         return true;
+    if (stream->secure)
+        total = trim(pieces, &count, total);
     bool more = stream->output != NULL && stream->output->octets > total - page;
-    ssize_t result = loop->backend->send(stream, pieces, count, more);
+    ssize_t result = send_pieces(stream, pieces, count, more);
     size_t sent = result < 0 ? 0 : (size_t)result;
     taken(stream, sent);
     size_t from_page = sent < page ? sent : page;
@@ -83,8 +111,9 @@ static bool send_memory(struct rv_stream *stream)
 static bool send_file(struct rv_stream *stream)
 {
     struct rv_segment *segment = stream->output->first;
-    ssize_t result =
-        stream->loop->backend->send_file(stream, segment->file, segment->start, segment->length);
+    bool secure = RV_TLS_BUILT && stream->secure;
+    ssize_t result = (secure ? rv_tls_send_file : stream->loop->backend->send_file)(
+        stream, segment->file, segment->start, segment->length);
     if (result == -EAGAIN) {
         stream->blocked = true;
         return false;
@@ -105,6 +134,9 @@ static void all_sent(struct rv_stream *stream)
         rv_output_free(stream->loop, stream->output);
         stream->output = NULL;
     }
+    bool ends = stream->close_when_sent || stream->finishing;
+    if (ends && RV_TLS_BUILT && stream->secure && !rv_tls_say_goodbye(stream))
+        return; /* its octets wait, and this is called again */
     if (stream->close_when_sent) {
         rv_stream_close(stream);
     } else if (stream->finishing) {
@@ -117,6 +149,8 @@ void rv_stream_flush(struct rv_stream *stream)
 {
     struct rv_loop *loop = stream->loop;
     if (stream->closed || stream->broken || stream->blocked)
+        return;
+    if (RV_TLS_BUILT && stream->secure && !rv_tls_may_send(stream))
         return;
     for (;;) {
         if (!send_memory(stream))
@@ -147,7 +181,9 @@ uint64_t rv_stream_acknowledged(struct rv_stream *stream)
 {
     if (stream->closed)
         return stream->sent;
-    return stream->sent - stream->loop->backend->unacknowledged(stream);
+    uint64_t sent = RV_TLS_BUILT && stream->secure ? rv_tls_octets_taken(stream) : stream->sent;
+    uint64_t left = stream->loop->backend->unacknowledged(stream);
+    return left < sent ? sent - left : 0;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@
 #include "server/conn.h"
 
 #include "base/clock.h"
+#include "io/tls.h"
 #include "server/body.h"
 #include "server/dispatch.h"
 #include "server/wire.h"
@@ -35,6 +36,12 @@ static uint64_t now_of(const struct rv_conn *conn)
     return conn->stream.loop->now_ms;
 }
 
+/* Its TLS handshake is not done: it cannot be answered yet. */
+static bool is_new_to_tls(const struct rv_conn *conn)
+{
+    return RV_TLS_BUILT && conn->stream.secure && rv_tls_is_new(&conn->stream);
+}
+
 /* ---- the end of a connection ------------------------------------------------------------------------- */
 
 static void lose_talk(struct rv_conn *conn)
@@ -58,7 +65,8 @@ static void end(struct rv_conn *conn, bool unread)
 {
     lose_talk(conn);
     conn->phase = RV_CONN_LINGER;
-    conn->since_ms = conn->heard_ms = now_of(conn);
+    conn->since_ms = now_of(conn);
+    conn->heard_after_ms = 0;
     if (unread && !conn->stream.ended) {
         rv_stream_finish(&conn->stream);
         rv_stream_discard(&conn->stream);
@@ -83,6 +91,11 @@ void rv_conn_stop(struct rv_conn *conn)
     conn->last = true;
     if (conn->phase != RV_CONN_HEAD || conn->input != NULL)
         return;
+    if (is_new_to_tls(conn)) { /* one that has begun a handshake is still served */
+        if (!rv_tls_is_shaking(&conn->stream))
+            rv_stream_close(&conn->stream);
+        return;
+    }
     /* A request that is there already is still answered. */
     rv_stream_receive_now(&conn->stream);
     if (!conn->stream.closed && conn->phase == RV_CONN_HEAD && conn->input == NULL)
@@ -168,6 +181,7 @@ static size_t take_head(struct rv_conn *conn, char *octets, size_t length)
         conn->requests++;
         talk->conn = conn;
         talk->octets = octets;
+        talk->is_tls = conn->stream.secure;
         RV_COUNT(worker, requests);
         rv_dispatch(talk, length > talk->head.length);
         return talk->head.length;
@@ -274,11 +288,18 @@ static uint64_t first_octet_deadline(const struct rv_conn *conn)
 
 static uint64_t head_deadline(const struct rv_conn *conn)
 {
+    if (is_new_to_tls(conn))
+        return rv_later_ms(conn->since_ms, limits_of(conn)->tls_handshake_timeout_ms);
     if (conn->head_started)
         return rv_later_ms(conn->since_ms, limits_of(conn)->head_timeout_ms);
     if (conn->requests == 0)
         return first_octet_deadline(conn);
     return rv_later_ms(conn->since_ms, limits_of(conn)->idle_timeout_ms);
+}
+
+static uint64_t heard_ms(const struct rv_conn *conn)
+{
+    return conn->since_ms + conn->heard_after_ms;
 }
 
 static void set_deadline(struct rv_conn *conn)
@@ -288,7 +309,7 @@ static void set_deadline(struct rv_conn *conn)
         deadline = head_deadline(conn);
     else if (conn->phase == RV_CONN_LINGER && !conn->stalling)
         deadline = earlier(rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms),
-                           rv_later_ms(conn->heard_ms, LINGER_SILENCE_MS));
+                           rv_later_ms(heard_ms(conn), LINGER_SILENCE_MS));
     else if (reads_body(conn))
         deadline = rv_later_ms(conn->talk->window_ms, limits_of(conn)->body_grace_ms);
     if (conn->stalling && limits_of(conn)->write_stall_ms != RV_NO_LIMIT)
@@ -318,6 +339,11 @@ static bool output_stalls(struct rv_conn *conn)
 static void head_timed_out(struct rv_conn *conn)
 {
     struct rv_worker *worker = rv_conn_worker(conn);
+    if (is_new_to_tls(conn)) {
+        RV_COUNT(worker, tls_handshake_timeouts);
+        rv_conn_cut(conn);
+        return;
+    }
     if (conn->head_started || conn->requests == 0) {
         RV_COUNT(worker, head_timeouts);
         rv_wire_refuse(conn, 408, "The request head did not arrive in time.");
@@ -346,10 +372,11 @@ static void linger_on(struct rv_conn *conn)
     uint64_t now = now_of(conn);
     if (conn->stream.discarded) {
         conn->stream.discarded = false;
-        conn->heard_ms = now;
+        uint64_t after_ms = now - conn->since_ms;
+        conn->heard_after_ms = after_ms < UINT32_MAX ? (uint32_t)after_ms : UINT32_MAX;
     }
     if (now >= rv_later_ms(conn->since_ms, limits_of(conn)->linger_ms) ||
-        now >= rv_later_ms(conn->heard_ms, LINGER_SILENCE_MS))
+        now >= rv_later_ms(heard_ms(conn), LINGER_SILENCE_MS))
         rv_stream_close(&conn->stream);
 }
 
@@ -491,7 +518,8 @@ static void on_drain(struct rv_stream *stream)
 static void on_lost(struct rv_stream *stream, rv_error error)
 {
     struct rv_conn *conn = rv_conn_of(stream);
-    (void)error;
+    if (error == RV_EPROTO && is_new_to_tls(conn))
+        RV_COUNT(rv_conn_worker(conn), tls_handshakes_failed);
     if (conn->talk != NULL)
         RV_COUNT(rv_conn_worker(conn), clients_gone);
     lose_talk(conn);
@@ -502,21 +530,50 @@ static void on_again(struct rv_stream *stream)
     rv_conn_advance(rv_conn_of(stream));
 }
 
-static void on_closed(struct rv_stream *stream)
+/* Takes it out of the worker's connections, and gives its record back. */
+static void leave(struct rv_conn *conn)
 {
-    struct rv_conn *conn = rv_conn_of(stream);
     struct rv_worker *worker = rv_conn_worker(conn);
-    assert(conn->talk == NULL);
-    free_input(conn);
     if (conn->previous != NULL)
         conn->previous->next = conn->next;
     else
         worker->conns = conn->next;
     if (conn->next != NULL)
         conn->next->previous = conn->previous;
-    uint32_t requests = conn->requests;
     rv_slab_give(&worker->conn_slab, conn);
+}
+
+static void on_closed(struct rv_stream *stream)
+{
+    struct rv_conn *conn = rv_conn_of(stream);
+    struct rv_worker *worker = rv_conn_worker(conn);
+    assert(conn->talk == NULL);
+    free_input(conn);
+    uint32_t requests = conn->requests;
+    leave(conn);
     rv_worker_conn_ended(worker, requests);
+}
+
+/* The time for the first head begins. */
+static void on_secured(struct rv_stream *stream)
+{
+    struct rv_conn *conn = rv_conn_of(stream);
+    struct rv_worker *worker = rv_conn_worker(conn);
+    struct rv_tls_facts facts;
+    rv_tls_facts(stream, &facts);
+    RV_COUNT(worker, tls_handshakes);
+    if (facts.resumed)
+        RV_COUNT(worker, tls_handshakes_resumed);
+    conn->since_ms = now_of(conn);
+    settle(conn);
+}
+
+static void on_insecure(struct rv_stream *stream)
+{
+    struct rv_conn *conn = rv_conn_of(stream);
+    RV_COUNT(rv_conn_worker(conn), tls_plain_requests);
+    refuse(conn, 400, "This port speaks TLS: the address must begin with https://");
+    settle(conn);
 }
 
 static const struct rv_stream_events conn_events = {
@@ -527,6 +584,11 @@ static const struct rv_stream_events conn_events = {
     .on_again = on_again,
     .on_timer = on_timer,
     .on_closed = on_closed,
+#if RV_TLS_BUILT
+    .on_secured = on_secured,
+    .on_insecure = on_insecure,
+    .tls_at = offsetof(struct rv_conn, tls),
+#endif
 };
 
 /* ---- the beginning ------------------------------------------------------------------------------------ */
@@ -549,12 +611,17 @@ static void remember_peer(struct rv_conn *conn, const struct sockaddr *peer)
     }
 }
 
+static void turn_away(struct rv_worker *worker, const struct rv_arrival *arrival)
+{
+    rv_stream_refuse(&worker->loop, arrival->descriptor);
+    atomic_fetch_sub(&worker->load, 1);
+}
+
 void rv_conn_open(struct rv_worker *worker, const struct rv_arrival *arrival)
 {
     struct rv_conn *conn = rv_slab_take(&worker->conn_slab);
     if (conn == NULL) {
-        rv_stream_refuse(&worker->loop, arrival->descriptor);
-        atomic_fetch_sub(&worker->load, 1);
+        turn_away(worker, arrival);
         return;
     }
     memset(conn, 0, sizeof *conn);
@@ -563,13 +630,20 @@ void rv_conn_open(struct rv_worker *worker, const struct rv_arrival *arrival)
     if (conn->next != NULL)
         conn->next->previous = conn;
     worker->conns = conn;
-    worker->conn_count++;
-    RV_COUNT(worker, connections_accepted);
     conn->since_ms = worker->accepted_ms = worker->loop.now_ms;
     conn->starved = true;
     conn->last = worker->stopping;
-    rv_stream_open(&conn->stream, &worker->loop, &conn_events, arrival->descriptor,
-                   arrival->is_tcp);
+    if (!arrival->is_tls) {
+        rv_stream_open(&conn->stream, &worker->loop, &conn_events, arrival->descriptor,
+                       arrival->is_tcp);
+    } else if (rv_stream_open_tls(&conn->stream, &worker->loop, &conn_events, arrival->descriptor,
+                                  arrival->is_tcp) != 0) {
+        leave(conn);
+        turn_away(worker, arrival);
+        return;
+    }
+    worker->conn_count++;
+    RV_COUNT(worker, connections_accepted);
     settle(conn);
 }
 

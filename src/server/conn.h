@@ -39,7 +39,10 @@ struct rv_conn {
     struct rv_buffer *input; /* owned; octets kept for later; NULL: none */
     uint64_t since_ms;       /* HEAD: the head's first octet, or the end of the last exchange */
     uint32_t requests;
-    uint32_t searched; /* HEAD: octets of `input` in which no new line end was found */
+    union {
+        uint32_t searched;       /* HEAD: octets of `input` in which no new line end was found */
+        uint32_t heard_after_ms; /* LINGER: when something was last heard, behind since_ms */
+    };
     uint8_t phase;
     bool last;           /* no request after this one */
     bool head_started;   /* HEAD: a part of it is there */
@@ -53,7 +56,7 @@ struct rv_conn {
     uint64_t progress_ms;    /* output: the last time that it made progress */
     uint64_t stall_check_ms; /* output: when to look for progress again */
     uint64_t acknowledged;   /* output: octets acknowledged at progress_ms */
-    uint64_t heard_ms;       /* LINGER: when something was last heard */
+    struct rv_tls *tls;      /* the stream's own, while it is secure */
     uint8_t peer_address[16];
 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static rv_error add(rv_server *server, const char *address)
+static rv_error add(rv_server *server, const char *address, bool is_tls)
 {
     struct rv_endpoint *endpoints =
         realloc(server->endpoints, (server->endpoint_count + 1) * sizeof *endpoints);
@@ -19,24 +19,29 @@ static rv_error add(rv_server *server, const char *address)
         free(wanted);
         return RV_ENOMEM;
     }
-    endpoints[server->endpoint_count++] = (struct rv_endpoint){.wanted = wanted};
+    endpoints[server->endpoint_count++] = (struct rv_endpoint){.wanted = wanted, .is_tls = is_tls};
     return 0;
 }
 
 rv_error rv_listen(rv_server *server, const char *address)
 {
+    return rv_server_add_endpoint(server, address, false);
+}
+
+rv_error rv_server_add_endpoint(rv_server *server, const char *address, bool is_tls)
+{
     struct rv_address parsed;
     char why[RV_WHY_MAX];
     if (atomic_load(&server->phase) != RV_SERVER_IDLE)
         return rv_server_fail(server, RV_ESTATE, "addresses are added before the start");
-    if (strcmp(address, "inherited") == 0) {
+    if (strcmp(address, "inherited") == 0 && !is_tls) {
         server->inherit = true;
         return 0;
     }
     rv_error error = rv_address_parse(address, &parsed, why);
     if (error != 0)
         return rv_server_misconfigured(server, error, "%s", why);
-    error = add(server, address);
+    error = add(server, address, is_tls);
     if (error != 0)
         return rv_server_misconfigured(server, error, "out of memory");
     server->endpoints_wanted = server->endpoint_count;
@@ -115,7 +120,7 @@ static rv_error add_inherited(rv_server *server)
     for (int i = 0; i < count; i++) {
         char text[16];
         snprintf(text, sizeof text, "fd:%d", 3 + i);
-        if (add(server, text) != 0)
+        if (add(server, text, false) != 0)
             return rv_server_fail(server, RV_ENOMEM, "out of memory");
     }
     return 0;
@@ -137,6 +142,11 @@ rv_error rv_server_open_endpoints(rv_server *server)
     if (error != 0)
         rv_server_close_endpoints(server);
     return error;
+}
+
+bool rv_server_address_is_tls(const rv_server *server, size_t index)
+{
+    return index < server->endpoint_count && server->endpoints[index].is_tls;
 }
 
 const char *rv_server_address(const rv_server *server, size_t index)

@@ -149,7 +149,9 @@ void rv_pool_run(struct rv_talk *talk, rv_handler handler, void *ctx)
 {
     struct rv_worker *worker = talk->worker;
     struct rv_pool *pool = worker->server->pool;
-    rv_peer(talk); /* a noun that reads the connection: its answer must be there already */
+    /* Nouns that read the connection: their answers must be there already. */
+    rv_peer(talk);
+    rv_tls(talk);
     if (!rv_talk_keep(talk)) {
         rv_talk_fail(talk, RV_ENOMEM, "while keeping a request for the pool");
         return;

@@ -44,7 +44,9 @@ rv_bytes rv_host(const rv_talk *talk)
 
 rv_bytes rv_scheme(const rv_talk *talk)
 {
-    return talk == NULL ? NOTHING : RV_LIT("http");
+    if (talk == NULL)
+        return NOTHING;
+    return talk->is_tls ? RV_LIT("https") : RV_LIT("http");
 }
 
 rv_bytes rv_peer(const rv_talk *talk)

@@ -271,7 +271,9 @@ static rv_error prepare(rv_server *server)
         server->stop_event = eventfd(0, EFD_CLOEXEC);
     if (server->stop_event < 0)
         return rv_server_fail(server, RV_EFILES, "no file descriptors left");
-    rv_error error = rv_server_open_endpoints(server);
+    rv_error error = rv_server_check_tls(server);
+    if (error == 0)
+        error = rv_server_open_endpoints(server);
     if (error != 0)
         return error;
     error = rv_server_make_workers(server, server->options.workers, &rv_backend_epoll);
@@ -337,6 +339,7 @@ void rv_server_free(rv_server *server)
     for (size_t i = 0; i < server->endpoint_count; i++)
         free(server->endpoints[i].wanted);
     free(server->endpoints);
+    rv_server_free_tls(server);
     rv_route_table_free(&server->app.routes);
     free((char *)server->options.server_name);
     if (server->stop_event >= 0)

@@ -14,8 +14,10 @@
 #define RV_ERROR_TEXT_MAX 512
 #define RV_WORKERS_MAX 255 /* a handle has eight bits for the worker */
 
+struct rv_loop;
 struct rv_worker;
 struct rv_pool;
+struct rv_tls_settings;
 
 struct rv_app {
     rv_server *server;
@@ -30,6 +32,7 @@ struct rv_endpoint {
     char text[RV_ADDRESS_TEXT_MAX]; /* what it is really bound to */
     int *descriptors;               /* owned; one, or one for each worker */
     unsigned descriptor_count;
+    bool is_tls;
 };
 
 enum rv_server_phase {
@@ -49,8 +52,9 @@ struct rv_server {
     bool inherit;               /* "inherited" was asked for */
     struct rv_worker **workers; /* made at the first start, and kept: a late rv_resume finds them */
     unsigned worker_count;
-    struct rv_pool *pool; /* during a run */
-    unsigned backlog;     /* in force */
+    struct rv_pool *pool;        /* during a run */
+    struct rv_tls_settings *tls; /* owned; NULL: nothing about TLS was configured */
+    unsigned backlog;            /* in force */
     uint64_t connections_max;
     rv_error first_error; /* of configuring: the start fails with it */
     char error_text[RV_ERROR_TEXT_MAX];
@@ -81,6 +85,16 @@ uint64_t rv_server_connections_max(const rv_server *server);
    open, and the error text names the address. */
 rv_error rv_server_open_endpoints(rv_server *server);
 void rv_server_close_endpoints(rv_server *server);
+
+/* TLS (tls.c): whether what was configured fits together; a loop's context, if some address speaks TLS;
+   and the end of the settings. */
+rv_error rv_server_check_tls(rv_server *server);
+rv_error rv_server_open_tls(rv_server *server, struct rv_loop *loop);
+void rv_server_close_tls(struct rv_loop *loop);
+void rv_server_free_tls(rv_server *server);
+
+/* Adds an address to listen on. */
+rv_error rv_server_add_endpoint(rv_server *server, const char *address, bool is_tls);
 
 /* Makes the workers, without threads, unless they are there. */
 struct rv_backend;

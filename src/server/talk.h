@@ -80,7 +80,9 @@ struct rv_talk {
     bool cut;          /* it failed after the head had left: the connection is to be closed */
     rv_bytes path;     /* decoded; absent: it is the plain path of the target */
     rv_bytes peer;     /* formatted on demand */
-    int64_t wall_s;    /* when the head was complete; seconds since 1970 */
+    bool is_tls;
+    rv_tls_info *tls_info; /* likewise */
+    int64_t wall_s;        /* when the head was complete; seconds since 1970 */
 
     /* request body */
     enum rv_body_phase body_phase;

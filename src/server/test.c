@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "io/sim.h"
+#include "io/tls_layer.h"
 #include "server/conn.h"
 
 #include <stdlib.h>
@@ -27,6 +28,7 @@ static bool has_work(const struct rv_worker *worker)
 {
     const struct rv_loop *loop = &worker->loop;
     return loop->again != NULL || loop->dead != NULL || loop->page_owner != NULL ||
+           (RV_TLS_BUILT && loop->tls != NULL && rv_tls_hands_wait(loop)) ||
            atomic_load(&loop->inbox.newest) != NULL || rv_wheel_wait_ms(&loop->wheel) == 0;
 }
 
@@ -50,7 +52,9 @@ static rv_error begin(rv_server *server)
         return server->first_error;
     if (server->worker_count > 0)
         return rv_server_fail(server, RV_ESTATE, "the server has been run: it cannot be tested");
-    rv_error error = rv_server_make_workers(server, 1, &rv_backend_sim);
+    rv_error error = rv_server_check_tls(server);
+    if (error == 0)
+        error = rv_server_make_workers(server, 1, &rv_backend_sim);
     if (error == 0)
         error = rv_server_begin(server);
     if (error == 0)

@@ -228,7 +228,8 @@ static void on_accept(struct rv_listener *listener, int descriptor, const struct
                       socklen_t peer_length)
 {
     struct rv_worker *worker = rv_worker_of(listener->loop);
-    struct rv_arrival arrival = {.descriptor = descriptor, .is_tcp = listener->is_tcp};
+    struct rv_arrival arrival = {
+        .descriptor = descriptor, .is_tcp = listener->is_tcp, .is_tls = listener->is_tls};
     memcpy(&arrival.peer, peer,
            peer_length < sizeof arrival.peer ? peer_length : sizeof arrival.peer);
     if (worker->stopping) { /* what the kernel has accepted is served, full or not */
@@ -293,6 +294,8 @@ static rv_error listen_on_all(struct rv_worker *worker)
                                          .descriptor = -1,
                                          .on_accept = on_accept,
                                          .on_exhausted = on_exhausted};
+        if (server->endpoint_count > i)
+            listener->is_tls = server->endpoints[i].is_tls;
         if (!virtual) {
             const struct rv_endpoint *endpoint = &server->endpoints[i];
             unsigned own = endpoint->descriptor_count > 1 ? worker->index : 0;
@@ -314,7 +317,8 @@ rv_error rv_worker_begin(struct rv_worker *worker)
     worker->loop.backend->read_clock(&worker->loop);
     worker->stopping = worker->cut = worker->ended = false;
     worker->accept_paused = worker->deferring = false;
-    return listen_on_all(worker);
+    rv_error error = rv_server_open_tls(worker->server, &worker->loop);
+    return error == 0 ? listen_on_all(worker) : error;
 }
 
 void rv_worker_end(struct rv_worker *worker)
@@ -328,6 +332,7 @@ void rv_worker_end(struct rv_worker *worker)
     worker->listeners = NULL;
     worker->listener_count = 0;
     rv_inbox_run(&worker->loop.inbox, worker); /* what was posted too late */
+    rv_server_close_tls(&worker->loop);
 }
 
 static void grace_fired(struct rv_timer *timer)

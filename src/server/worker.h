@@ -17,6 +17,7 @@ struct rv_talk;
 struct rv_arrival {
     int descriptor; /* owned; -1: none */
     bool is_tcp;
+    bool is_tls;
     struct sockaddr_storage peer;
 };
 

@@ -1,0 +1,92 @@
+/*
+ * TLS for streams, with OpenSSL: what an owner of streams configures, and what it may ask. Settings
+ * are made once and shared, read-only, by every loop; each loop has a context of its own, with its own
+ * library context of OpenSSL, so that threads meet in no lock. The octets that pass are the business of
+ * io/tls_layer.h. Nothing here knows HTTP.
+ *
+ * A build without TLS has RV_TLS_BUILT 0 and none of these functions: callers ask the constant first.
+ */
+#ifndef RV_IO_TLS_H
+#define RV_IO_TLS_H
+
+#include "base/bytes.h"
+
+#ifdef RV_WITH_TLS
+#define RV_TLS_BUILT 1
+#else
+#define RV_TLS_BUILT 0
+#endif
+
+#define RV_TLS_WHY_MAX 400 /* the longest sentence about a setting, with terminator */
+
+struct rv_loop;
+struct rv_stream;
+struct rv_tls_identity; /* a certificate with its chain and key */
+struct rv_tls_tickets;  /* the keys of session tickets */
+struct rv_tls_context;  /* of one loop */
+
+/* Everything that the contexts are made from. Whoever embeds it zeroes it first; then all is default. */
+struct rv_tls_settings {
+    struct rv_tls_identity **identities; /* owned; the first serves names that none is for */
+    size_t identity_count;
+    struct rv_tls_tickets *tickets; /* owned; NULL: no tickets */
+    unsigned version_min;           /* 0x0303 (TLS 1.2, also for 0) or 0x0304 */
+    unsigned version_max;           /* 0: the newest */
+    char *ciphers;                  /* owned, as the next three; of TLS 1.2; NULL: the default */
+    char *cipher_suites;            /* of TLS 1.3 */
+    char *groups;                   /* of the key exchange */
+    struct rv_buffer *client_ca;    /* PEM: who may vouch for clients */
+    bool ask_client;                /* for a certificate */
+    bool require_client;            /* to have one */
+};
+
+/* Adds a certificate. The files are PEM: the certificate first, then its chain; the key may be in the
+   same file. `password` may be NULL. Checks that all is readable, fits together and is valid now; on
+   failure `why` (RV_TLS_WHY_MAX) is a sentence that names the file. */
+rv_error rv_tls_add_certificate_files(struct rv_tls_settings *settings, const char *certificate,
+                                      const char *key,
+                                      int (*password)(char *text, size_t size, void *ctx),
+                                      void *password_ctx, char *why);
+
+/* Makes a certificate for `name` (a host name or an IP address), localhost, 127.0.0.1 and ::1, that
+   nobody vouches for. */
+rv_error rv_tls_add_self_made(struct rv_tls_settings *settings, const char *name, char *why);
+
+/* Reads the file of those who may vouch for clients. */
+rv_error rv_tls_read_client_ca(struct rv_tls_settings *settings, const char *file, char *why);
+
+/* Makes ticket keys that change every `period_ms` and are taken for one period more. NULL: no memory. */
+struct rv_tls_tickets *rv_tls_tickets_new(uint64_t period_ms);
+void rv_tls_tickets_free(struct rv_tls_tickets *tickets);
+
+/* Frees what the settings own. No context may be left. */
+void rv_tls_settings_free(struct rv_tls_settings *settings);
+
+/* The context of a loop, which owns it from then on: streams of this loop can be opened with it. */
+rv_error rv_tls_context_open(struct rv_loop *loop, const struct rv_tls_settings *settings,
+                             char *why);
+void rv_tls_context_close(struct rv_loop *loop);
+
+/* What was agreed on with the peer of a stream whose handshake is done. The texts live as long as the
+   stream is open. */
+struct rv_tls_facts {
+    const char *version;     /* "TLSv1.3" */
+    const char *cipher;      /* "TLS_AES_256_GCM_SHA384" */
+    const char *server_name; /* that the client asked for; NULL: none */
+    const char *protocol;    /* ALPN, not terminated; NULL: none */
+    size_t protocol_length;
+    bool resumed;
+};
+void rv_tls_facts(const struct rv_stream *stream, struct rv_tls_facts *facts);
+
+/* The subject of the client's certificate, as RFC 2253 writes it, on the heap; NULL: it gave none, or
+   there is no memory. */
+char *rv_tls_client_subject(const struct rv_stream *stream);
+
+/* True from the first octets of a handshake to its end. */
+bool rv_tls_is_shaking(const struct rv_stream *stream);
+
+/* True until the handshake is done. */
+bool rv_tls_is_new(const struct rv_stream *stream);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * What the files of the TLS layer share (tls_layer.h): the record of a connection, the context of a
+ * loop, and the little functions between them.
+ */
+#ifndef RV_IO_TLS_INNER_H
+#define RV_IO_TLS_INNER_H
+
+#include "base/buffer.h"
+#include "io/tls_layer.h"
+
+#include <openssl/ssl.h>
+#include <sys/queue.h>
+
+#define RV_TLS_RECORD_BYTES (16 * 1024) /* the most octets that a record carries */
+#define RV_TLS_BATCH_BYTES (64 * 1024)  /* encrypted before they are sent with one system call */
+
+struct rv_tls {
+    SSL *ssl;
+    struct rv_stream *stream;
+    TAILQ_ENTRY(rv_tls) waiting; /* in the context's queue, while `waits` */
+    struct rv_buffer kept;       /* ciphertext received and not decrypted */
+    struct rv_buffer rest;       /* ciphertext that the back end has not taken ... */
+    size_t rest_sent;            /* ... but for so many octets at its front */
+    size_t owed;                 /* octets of the stream's queue that `rest` carries */
+    uint64_t taken;              /* ciphertext that the back end has taken */
+    bool waits;
+    bool heard;       /* an octet of the peer's has been seen */
+    bool established; /* the handshake is done */
+    bool notified;    /* close_notify is on its way */
+    bool ended;       /* the peer's close_notify was read */
+    bool end_held;    /* its FIN lies behind what is kept */
+};
+
+/* The certificate of an identity and its key, as DER: every loop parses its own. */
+struct rv_tls_der {
+    unsigned char *octets;
+    int length;
+};
+
+struct rv_tls_identity {
+    struct rv_tls_der *certificates; /* the leaf first */
+    size_t certificate_count;
+    struct rv_tls_der key;
+};
+
+struct rv_tls_context {
+    OSSL_LIB_CTX *library;
+    const struct rv_tls_settings *settings;
+    SSL_CTX **servers; /* owned; one for each identity */
+    size_t server_count;
+    EVP_CIPHER *ticket_cipher;
+    BIO_METHOD *method;
+    BIO *bio; /* through which every connection of the loop reads and writes */
+    TAILQ_HEAD(, rv_tls) waiting;
+    const char *in; /* ciphertext that may be read now ... */
+    size_t in_left;
+    struct rv_buffer out; /* ... and that was written in this call */
+    char *plain;          /* RV_TLS_RECORD_BYTES, and padding: what was decrypted */
+    char *gathered;       /* RV_TLS_BATCH_BYTES: octets that lie in pieces, or in a file */
+};
+
+static inline struct rv_tls *rv_tls_of(const struct rv_stream *stream)
+{
+    return *(struct rv_tls **)((uintptr_t)stream + stream->events->tls_at);
+}
+
+/* Gives `out` to the back end; what that does not take is left in `rest`, and the stream blocked. 0, or
+   an errno. */
+int rv_tls_send_out(struct rv_tls *tls, bool more);
+
+/* The callback of session tickets (SSL_CTX_set_tlsext_ticket_key_evp_cb). */
+int rv_tls_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+                      EVP_MAC_CTX *mac, int encrypt);
+
+/* An identity's certificate and key into a context. */
+rv_error rv_tls_use_identity(SSL_CTX *server, OSSL_LIB_CTX *library,
+                             const struct rv_tls_identity *identity);
+void rv_tls_identity_free(struct rv_tls_identity *identity);
+
+rv_error rv_tls_bio_open(struct rv_tls_context *context);
+
+#endif
