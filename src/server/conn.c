@@ -282,6 +282,8 @@ static uint64_t first_octet_deadline(const struct rv_conn *conn)
     uint64_t last_accept_ms = rv_conn_worker(conn)->accepted_ms;
     uint64_t most_ms = limits->idle_timeout_ms > limits->head_timeout_ms ? limits->idle_timeout_ms
                                                                          : limits->head_timeout_ms;
+    if (last_accept_ms < conn->since_ms)
+        last_accept_ms = conn->since_ms; /* its handshake took longer than nobody else's coming */
     return earlier(rv_later_ms(last_accept_ms, limits->head_timeout_ms),
                    rv_later_ms(conn->since_ms, most_ms));
 }
