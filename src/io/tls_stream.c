@@ -196,7 +196,7 @@ bool rv_tls_peer_ended(struct rv_stream *stream)
         decrypt_kept(stream);
     if (stream->closed)
         return false;
-    if (stream->paused && rv_tls_holds_input(stream)) {
+    if (tls->waits || (stream->paused && rv_tls_holds_input(stream))) {
         tls->end_held = true;
         return false;
     }
@@ -218,8 +218,11 @@ static bool speaks_plainly(const struct rv_tls *tls)
 /* What it sent is dropped: it can only be told, in the clear, what is spoken here. */
 static void give_up_tls(struct rv_stream *stream)
 {
+    bool ended = rv_tls_of(stream)->end_held;
     rv_tls_free(stream);
     stream->events->on_insecure(stream);
+    if (ended && !stream->closed)
+        rv_stream_tell_end(stream);
     if (stream->loop->page_owner == stream)
         rv_stream_flush(stream);
 }
@@ -248,12 +251,15 @@ static void shake(struct rv_tls *tls)
         rv_stream_lost(stream, RV_EGONE, error_number);
         return;
     }
-    if (error == SSL_ERROR_WANT_READ)
+    if (error == SSL_ERROR_WANT_READ) {
+        if (tls->end_held)
+            rv_stream_lost(stream, RV_EGONE, 0);
         return;
+    }
     tls->established = true;
     stream->events->on_secured(stream);
     if (!stream->closed && !stream->paused)
-        decrypt_kept(stream);
+        rv_tls_receive_held(stream);
     if (!stream->closed)
         rv_stream_flush(stream);
 }
