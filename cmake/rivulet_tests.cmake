@@ -69,6 +69,13 @@ function(rv_add_tests)
         target_link_libraries(${name} PRIVATE PkgConfig::jansson)
     endforeach()
 
+    if(rv_tls)
+        add_test(NAME run_wire_tls COMMAND run_wire --tls)
+        set_tests_properties(run_wire_tls PROPERTIES
+            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+            TIMEOUT 300)
+    endif()
+
     add_executable(hist_tool tests/hdr/hist_tool.c)
     rv_program_flags(hist_tool)
     set_target_properties(hist_tool PROPERTIES

@@ -107,13 +107,18 @@ static bool send_memory(struct rv_stream *stream)
     return !stream->blocked;
 }
 
+static ssize_t send_piece_of_file(struct rv_stream *stream, const struct rv_segment *segment)
+{
+    if (RV_TLS_BUILT && stream->secure)
+        return rv_tls_send_file(stream, segment->file, segment->start, segment->length);
+    return stream->loop->backend->send_file(stream, segment->file, segment->start, segment->length);
+}
+
 /* Sends from the file at the front of the queue. False: no more can be sent. */
 static bool send_file(struct rv_stream *stream)
 {
     struct rv_segment *segment = stream->output->first;
-    bool secure = RV_TLS_BUILT && stream->secure;
-    ssize_t result = (secure ? rv_tls_send_file : stream->loop->backend->send_file)(
-        stream, segment->file, segment->start, segment->length);
+    ssize_t result = send_piece_of_file(stream, segment);
     if (result == -EAGAIN) {
         stream->blocked = true;
         return false;

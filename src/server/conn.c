@@ -91,7 +91,7 @@ void rv_conn_stop(struct rv_conn *conn)
     conn->last = true;
     if (conn->phase != RV_CONN_HEAD || conn->input != NULL)
         return;
-    if (is_new_to_tls(conn)) { /* one that has begun a handshake is still served */
+    if (RV_TLS_BUILT && is_new_to_tls(conn)) { /* one that has begun a handshake is still served */
         if (!rv_tls_is_shaking(&conn->stream))
             rv_stream_close(&conn->stream);
         return;
@@ -561,8 +561,9 @@ static void on_secured(struct rv_stream *stream)
 {
     struct rv_conn *conn = rv_conn_of(stream);
     struct rv_worker *worker = rv_conn_worker(conn);
-    struct rv_tls_facts facts;
-    rv_tls_facts(stream, &facts);
+    struct rv_tls_facts facts = {0};
+    if (RV_TLS_BUILT)
+        rv_tls_facts(stream, &facts);
     RV_COUNT(worker, tls_handshakes);
     if (facts.resumed)
         RV_COUNT(worker, tls_handshakes_resumed);
@@ -586,11 +587,9 @@ static const struct rv_stream_events conn_events = {
     .on_again = on_again,
     .on_timer = on_timer,
     .on_closed = on_closed,
-#if RV_TLS_BUILT
     .on_secured = on_secured,
     .on_insecure = on_insecure,
     .tls_at = offsetof(struct rv_conn, tls),
-#endif
 };
 
 /* ---- the beginning ------------------------------------------------------------------------------------ */

@@ -284,24 +284,30 @@ def hello_of_a_client():
     return outgoing.read()
 
 
+def served_before_a_request(server, established, hello, count):
+    """How many of so many handshakes were answered before a request that came behind them."""
+    storm = [socket.create_connection(("127.0.0.1", server.port), TIMEOUT_S) for _ in range(count)]
+    try:
+        for plain in storm:
+            plain.sendall(hello)
+        answer_of(established)
+        served = len(select.select(storm, [], [], 0)[0])
+        wait_until(lambda: len(select.select(storm, [], [], 0)[0]) == count, TIMEOUT_S,
+                   "the storm's handshakes")
+        return served
+    finally:
+        for plain in storm:
+            plain.close()
+
+
 def test_a_storm_of_handshakes_does_not_keep_others_waiting(servers):
     server = start(servers, "--tls-self-signed", "--workers", "1")
     hello = hello_of_a_client()
     with connect(server.port) as established:
         answer_of(established)
-        storm = [socket.create_connection(("127.0.0.1", server.port), TIMEOUT_S)
-                 for _ in range(300)]
-        try:
-            for plain in storm:
-                plain.sendall(hello)
-            answer_of(established)
-            served = len(select.select(storm, [], [], 0)[0])
-            assert served < 300, "every handshake came before the request"
-            wait_until(lambda: len(select.select(storm, [], [], 0)[0]) == 300, TIMEOUT_S,
-                       "the storm's handshakes")
-        finally:
-            for plain in storm:
-                plain.close()
+        # On a busy machine the server may be done before this process comes to its request.
+        tries = (served_before_a_request(server, established, hello, 300) for _ in range(5))
+        assert any(served < 300 for served in tries), "every handshake came before the request"
         answer_of(established)
 
 

@@ -7,6 +7,7 @@
 #include "wire/wire_answer.h"
 #include "wire/wire_app.h"
 #include "wire/wire_case.h"
+#include "wire/wire_client.h"
 
 #include <fcntl.h>
 #include <regex.h>
@@ -27,6 +28,7 @@
 #define FILE_CONTENT "Hello, world\r\n"
 
 static rv_server *server;
+static bool over_tls;
 
 /* One way of running a case. */
 struct trial {
@@ -217,9 +219,9 @@ static const char *check_also(const struct trial *trial, const struct wire_answe
 
 /* ---- running ----------------------------------------------------------------------------------- */
 
-static void take(rv_test *client, struct octets *received)
+static void take(struct wire_client *client, struct octets *received)
 {
-    rv_bytes piece = rv_test_received(client);
+    rv_bytes piece = wire_client_received(client);
     if (piece.len == 0)
         return;
     received->data = realloc(received->data, received->length + piece.len);
@@ -272,26 +274,26 @@ static void judge(const struct trial *trial, const struct octets *received, bool
     wire_answers_free(&answers);
 }
 
-static void send_octets(rv_test *client, const char *octets, size_t length)
+static void send_octets(struct wire_client *client, const char *octets, size_t length)
 {
-    rv_test_send(client, (rv_bytes){octets, length}); /* RV_EGONE: it has refused already */
+    wire_client_send(client, (rv_bytes){octets, length});
 }
 
-static void finish(const struct trial *trial, rv_test *client, struct octets *received)
+static void finish(const struct trial *trial, struct wire_client *client, struct octets *received)
 {
     if (trial->wire_case->half_close)
-        rv_test_half_close(client);
+        wire_client_half_close(client);
     if (trial->wire_case->advance_ms > 0)
-        rv_test_advance_ms(client, trial->wire_case->advance_ms);
+        wire_client_advance_ms(client, trial->wire_case->advance_ms);
     take(client, received);
-    judge(trial, received, rv_test_closed(client));
-    rv_test_free(client);
+    judge(trial, received, wire_client_closed(client));
+    wire_client_free(client);
     free(received->data);
 }
 
-static rv_test *connect_client(void)
+static struct wire_client *connect_client(void)
 {
-    rv_test *client = rv_test_new(server);
+    struct wire_client *client = wire_client_new(server, over_tls);
     if (client == NULL)
         fail_msg("no client: %s", rv_server_error_text(server));
     return client;
@@ -300,7 +302,7 @@ static rv_test *connect_client(void)
 static void run_as_given(void **state)
 {
     struct trial trial = {.wire_case = *state, .as_given = true, .how = "as given"};
-    rv_test *client = connect_client();
+    struct wire_client *client = connect_client();
     struct octets received = {0};
     for (size_t i = 0; i < trial.wire_case->segment_count; i++) {
         if (i > 0 && trial.wire_case->awaits_continue) {
@@ -316,7 +318,7 @@ static void run_as_given(void **state)
 
 static void run_split_at(const struct trial *trial, const struct wire_segment *joined)
 {
-    rv_test *client = connect_client();
+    struct wire_client *client = connect_client();
     struct octets received = {0};
     send_octets(client, joined->octets, trial->at);
     take(client, &received);
@@ -342,12 +344,14 @@ static void run_split(void **state)
 {
     struct trial trial = {.wire_case = *state, .how = "split"};
     struct wire_segment joined = wire_case_joined(trial.wire_case, "");
-    for (trial.at = 1; trial.at < joined.length; trial.at = next_boundary(trial.at, joined.length))
+    /* Over TLS a boundary costs a handshake and shows nothing that octet by octet does not. */
+    size_t boundaries = over_tls ? 0 : joined.length;
+    for (trial.at = 1; trial.at < boundaries; trial.at = next_boundary(trial.at, joined.length))
         run_split_at(&trial, &joined);
 
     trial.how = "octet by octet";
     trial.at = 0;
-    rv_test *client = connect_client();
+    struct wire_client *client = connect_client();
     struct octets received = {0};
     for (size_t i = 0; i < joined.length; i++) {
         send_octets(client, joined.octets + i, 1);
@@ -361,7 +365,7 @@ static void run_pipelined(void **state)
 {
     struct trial trial = {.wire_case = *state, .before = 1, .how = "pipelined"};
     struct wire_segment joined = wire_case_joined(trial.wire_case, GOOD_REQUEST);
-    rv_test *client = connect_client();
+    struct wire_client *client = connect_client();
     struct octets received = {0};
     send_octets(client, joined.octets, joined.length);
     free(joined.octets);
@@ -380,20 +384,21 @@ static bool never_head(size_t index, const void *ctx)
 static struct wire_validators fetch_validators(void)
 {
     struct wire_validators validators = {0};
-    rv_test *client = rv_test_new(server);
-    if (client == NULL || rv_test_send(client, RV_LIT(GOOD_REQUEST)) != RV_OK) {
-        fprintf(stderr, "no answer to a good request: %s\n", rv_server_error_text(server));
+    struct wire_client *client = wire_client_new(server, over_tls);
+    if (client == NULL) {
+        fprintf(stderr, "no client: %s\n", rv_server_error_text(server));
         exit(1);
     }
+    wire_client_send(client, RV_LIT(GOOD_REQUEST));
     struct wire_answers answers =
-        wire_answers_read(rv_test_received(client), false, never_head, NULL);
+        wire_answers_read(wire_client_received(client), false, never_head, NULL);
     rv_bytes etag = wire_fields_find(&answers.final[0].fields, "ETag");
     rv_bytes date = wire_fields_find(&answers.final[0].fields, "Last-Modified");
     snprintf(validators.etag, sizeof validators.etag, "%.*s", (int)etag.len, etag.ptr);
     snprintf(validators.last_modified, sizeof validators.last_modified, "%.*s", (int)date.len,
              date.ptr);
     wire_answers_free(&answers);
-    rv_test_free(client);
+    wire_client_free(client);
     return validators;
 }
 
@@ -425,8 +430,9 @@ static int run_all(const struct wire_cases *cases)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) /* such as "*RL0?*split*" */
-        cmocka_set_test_filter(argv[1]);
+    over_tls = argc > 1 && strcmp(argv[1], "--tls") == 0;
+    if (argc > 1 + over_tls) /* such as "*RL0?*split*" */
+        cmocka_set_test_filter(argv[1 + over_tls]);
     char directory[] = "/tmp/rivulet-wire-XXXXXX", path[64];
     if (mkdtemp(directory) == NULL)
         return 1;
@@ -441,6 +447,8 @@ int main(int argc, char **argv)
 
     server = rv_server_new(&(rv_server_options){.workers = 1, .pool_threads = 1});
     if (server == NULL || wire_app_add_routes(server, path) != RV_OK)
+        return 1;
+    if (over_tls && (rv_listen_tls(server, "127.0.0.1:0") != 0 || rv_tls_self_signed(server, NULL)))
         return 1;
     struct wire_validators validators = fetch_validators();
     struct wire_cases cases = wire_cases_load(CASES, &validators);
