@@ -29,7 +29,7 @@ static void add(struct text *text, rv_bytes octets)
 
 static void add_string(struct text *text, const char *string)
 {
-    add(text, rv_slice(string, strlen(string)));
+    add(text, rv_str(string));
 }
 
 static void add_line(struct text *text, const char *name, const char *value)
@@ -121,25 +121,11 @@ static void add_head(struct text *text, const struct rv_ab_command *command, con
     add_string(text, "\r\n");
 }
 
-static bool is_idempotent(const char *method)
-{
-    switch (rv_method_of(rv_slice(method, strlen(method)))) {
-    case RV_METHOD_GET:
-    case RV_METHOD_HEAD:
-    case RV_METHOD_PUT:
-    case RV_METHOD_DELETE:
-    case RV_METHOD_OPTIONS:
-    case RV_METHOD_TRACE:
-        return true;
-    default:
-        return false;
-    }
-}
-
 rv_error rv_ab_request_build(const struct rv_ab_command *command, const char *authority,
                              rv_bytes body, struct rv_load_request *request)
 {
     struct text text = {.failed = false};
+    enum rv_method method = rv_method_of(rv_str(command->method));
     add_head(&text, command, authority, body);
     size_t head_length = text.buffer.len;
     if (command->body_path != NULL)
@@ -152,8 +138,8 @@ rv_error rv_ab_request_build(const struct rv_ab_command *command, const char *au
         .octets = text.buffer.ptr,
         .length = text.buffer.len,
         .head_length = head_length,
-        .is_head = strcmp(command->method, "HEAD") == 0,
-        .is_idempotent = is_idempotent(command->method),
+        .is_head = method == RV_METHOD_HEAD,
+        .is_idempotent = rv_method_is_idempotent(method),
         .asks_close = !command->keep_alive,
         .content_expected = RV_LENGTH_ANY,
     };

@@ -25,3 +25,18 @@ rv_bytes rv_method_text(enum rv_method method)
 {
     return method_texts[method];
 }
+
+bool rv_method_is_idempotent(enum rv_method method)
+{
+    switch (method) {
+    case RV_METHOD_GET:
+    case RV_METHOD_HEAD:
+    case RV_METHOD_PUT:
+    case RV_METHOD_DELETE:
+    case RV_METHOD_OPTIONS:
+    case RV_METHOD_TRACE:
+        return true;
+    default:
+        return false;
+    }
+}

@@ -242,22 +242,6 @@ static bool asks_close(const struct rv_request_parts *parts, const struct our_fi
     return parts->http_1_0 && !connection_has(parts, ours, RV_LIT("keep-alive"));
 }
 
-/* RFC 9110 section 9.2.2. */
-static bool is_idempotent(enum rv_method method)
-{
-    switch (method) {
-    case RV_METHOD_GET:
-    case RV_METHOD_HEAD:
-    case RV_METHOD_PUT:
-    case RV_METHOD_DELETE:
-    case RV_METHOD_OPTIONS:
-    case RV_METHOD_TRACE:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static rv_error build(const struct rv_request_parts *parts, const struct our_fields *ours,
                       struct rv_load_request *request)
 {
@@ -276,7 +260,7 @@ static rv_error build(const struct rv_request_parts *parts, const struct our_fie
         .length = writer.buffer.len,
         .head_length = head_length,
         .is_head = method == RV_METHOD_HEAD,
-        .is_idempotent = is_idempotent(method),
+        .is_idempotent = rv_method_is_idempotent(method),
         .asks_close = asks_close(parts, ours),
         .content_expected = RV_LENGTH_ANY,
     };

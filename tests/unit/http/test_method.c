@@ -65,6 +65,16 @@ static void parts_and_continuations_of_known_methods_are_extensions(void **state
     assert_int_equal(rv_method_of(RV_LIT("PROPFIND")), RV_METHOD_EXTENSION);
 }
 
+static void get_head_put_delete_options_and_trace_are_idempotent(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < KNOWN; i++)
+        assert_int_equal(rv_method_is_idempotent(numbers[i]), numbers[i] != RV_METHOD_POST &&
+                                                                  numbers[i] != RV_METHOD_CONNECT &&
+                                                                  numbers[i] != RV_METHOD_PATCH);
+    assert_false(rv_method_is_idempotent(RV_METHOD_EXTENSION));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -73,6 +83,7 @@ int main(void)
         cmocka_unit_test(an_extension_has_no_text),
         cmocka_unit_test(methods_are_case_sensitive),
         cmocka_unit_test(parts_and_continuations_of_known_methods_are_extensions),
+        cmocka_unit_test(get_head_put_delete_options_and_trace_are_idempotent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
