@@ -139,18 +139,12 @@ void rv_kernel_limits(struct rv_evidence *evidence)
 {
     struct rlimit descriptors;
     struct utsname system;
-    char range[64];
-    unsigned first, last;
     if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0)
         evidence->descriptor_limit = descriptors.rlim_cur;
     evidence->somaxconn = (uint32_t)rv_proc_number("/proc/sys/net/core/somaxconn", 0);
     evidence->syn_backlog_max =
         (uint32_t)rv_proc_number("/proc/sys/net/ipv4/tcp_max_syn_backlog", 0);
-    rv_proc_read("/proc/sys/net/ipv4/ip_local_port_range", range, sizeof range);
-    if (sscanf(range, "%u %u", &first, &last) == 2) {
-        evidence->port_first = first;
-        evidence->port_last = last;
-    }
+    rv_proc_port_range(&evidence->port_first, &evidence->port_last);
     if (uname(&system) == 0)
         snprintf(evidence->kernel, sizeof evidence->kernel, "%.16s %.40s", system.sysname,
                  system.release);

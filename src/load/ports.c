@@ -5,17 +5,11 @@
 
 #include "load/proc_file.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 void rv_ports_open(struct rv_ports *ports, unsigned index, unsigned count)
 {
-    char text[64];
     uint32_t first, last;
     *ports = (struct rv_ports){0};
-    rv_proc_read("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof text);
-    if (sscanf(text, "%" SCNu32 " %" SCNu32, &first, &last) != 2 || first == 0 ||
-        last > UINT16_MAX || last < first)
+    if (!rv_proc_port_range(&first, &last) || first == 0 || last > UINT16_MAX || last < first)
         return;
     ports->first = first;
     ports->runs = (last - first + 1) / RV_PORTS_RUN;

@@ -321,13 +321,10 @@ void rv_machine_look(const struct rv_load_plan *plan, const struct rv_probe *pro
                      struct rv_machine *machine)
 {
     cpu_set_t cpus = plan->cpus;
-    char range[64];
     memset(machine, 0, sizeof *machine);
     machine->descriptor_limit = raised_descriptor_limit();
     machine->descriptors_open = count_open();
-    rv_proc_read("/proc/sys/net/ipv4/ip_local_port_range", range, sizeof range);
-    if (sscanf(range, "%" SCNu32 " %" SCNu32, &machine->port_first, &machine->port_last) != 2)
-        machine->port_first = machine->port_last = 0;
+    rv_proc_port_range(&machine->port_first, &machine->port_last);
     machine->source_is_elsewhere = source_is_elsewhere(&plan->target.source);
     machine->time_wait_reuse = (uint32_t)rv_proc_number("/proc/sys/net/ipv4/tcp_tw_reuse", 0);
     machine->somaxconn = (uint32_t)rv_proc_number("/proc/sys/net/core/somaxconn", 0);

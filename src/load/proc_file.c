@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -38,4 +40,14 @@ uint64_t rv_proc_number(const char *path, uint64_t otherwise)
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
     return end == text || errno != 0 ? otherwise : number;
+}
+
+bool rv_proc_port_range(uint32_t *first, uint32_t *last)
+{
+    char text[64];
+    if (rv_proc_read("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof text) &&
+        sscanf(text, "%" SCNu32 " %" SCNu32, first, last) == 2)
+        return true;
+    *first = *last = 0;
+    return false;
 }
