@@ -4,6 +4,8 @@
  */
 #include "cli/progress.h"
 
+#include "report/figures.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,21 +22,11 @@ void rv_progress_start(struct rv_progress *progress, FILE *file)
     progress->label = NULL;
 }
 
-static void put_time(uint64_t us, char text[24])
-{
-    if (us < 1000)
-        snprintf(text, 24, "%" PRIu64 " us", us);
-    else if (us < 1000000)
-        snprintf(text, 24, "%.2f ms", (double)us / 1e3);
-    else
-        snprintf(text, 24, "%.1f s", (double)us / 1e6);
-}
-
 void rv_progress_text(const struct rv_load_progress *now, char text[RV_PROGRESS_MAX])
 {
-    char p99[24];
+    char p99[RV_FIGURE_MAX];
     char left[40] = "";
-    put_time(now->p99_us, p99);
+    rv_write_us(now->p99_us, p99);
     if (now->left_us != UINT64_MAX)
         snprintf(left, sizeof left, "  %.1f s left", (double)now->left_us / 1e6);
     snprintf(text, RV_PROGRESS_MAX, "%.1f s  %.0f/s  %" PRIu64 " failed  p99 %s%s",
