@@ -185,7 +185,7 @@ static void more_threads_than_clients_are_no_problem(void **state)
     (void)state;
     plan.threads = 5;
     plan.clients = 2;
-    plan.requests_max = 100;
+    plan.quota = 50; /* of each, so that the first thread to start cannot have them all */
     run(NULL);
     assert_int_equal(result.answered, 100);
     assert_int_equal(result.connects, 2);
