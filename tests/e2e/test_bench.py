@@ -14,34 +14,20 @@ import time
 
 import pytest
 
+from support.command import TIMEOUT_S, Ended, rivulet
 from support.machine import needs_ipv6
-from support.recording import Recorder, unused_port
-from support.server import REPORTS, ROOT, program, sanitizer_environment
-
-TIMEOUT_S = 60
-
-
-class Run:
-    """A run of bench that has ended."""
-
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
-        assert not REPORTS.search(err), err
+from support.recording import Recorder
+from support.scripted import refusing
+from support.server import ROOT, program, sanitizer_environment
 
 
-def bench(*words, code=0, **options):
-    """Runs `rivulet bench` and checks its exit code."""
-    result = subprocess.run([program("rivulet"), "bench", *map(str, words)], text=True,
-                            capture_output=True, timeout=TIMEOUT_S, check=False,
-                            env=sanitizer_environment(), **options)
-    run = Run(result.returncode, result.stdout, result.stderr)
-    assert run.code == code, f"exit code {run.code}:\n{run.out}\n{run.err}"
-    return run
+def bench(*words, **options):
+    return rivulet("bench", *words, **options)
 
 
-def result(*words, code=0, **options):
-    """The same, with the result as JSON."""
-    return json.loads(bench("-q", "--format", "json", *words, code=code, **options).out)
+def result(*words, **options):
+    """The result of a run, as JSON."""
+    return json.loads(bench("-q", "--format", "json", *words, **options).out)
 
 
 @pytest.fixture
@@ -324,7 +310,7 @@ def test_urls_from_a_file(recorder, tmp_path):
 
 def test_a_unix_socket(tmp_path):
     path = str(tmp_path / "s")
-    with Recorder(path, socket.AF_UNIX) as server:
+    with Recorder(path) as server:
         bench("-n", 5, "-c", 1, "--unix-socket", path, "http://name.example/x")
         assert targets(server) == ["/x"] * 5
         assert server.requests[0].value("Host") == "name.example"
@@ -332,7 +318,7 @@ def test_a_unix_socket(tmp_path):
 
 def test_an_abstract_unix_socket():
     name = f"rivulet-test-{os.getpid()}"
-    with Recorder("\0" + name, socket.AF_UNIX) as server:
+    with Recorder("\0" + name) as server:
         bench("-n", 5, "--unix-socket", "@" + name, "h")
         assert len(server.requests) == 5
 
@@ -356,7 +342,7 @@ def test_an_address_that_refuses_is_passed_over(recorder):
 
 @needs_ipv6
 def test_ipv6():
-    with Recorder(("::1", 0), socket.AF_INET6) as server:
+    with Recorder(("::1", 0)) as server:
         bench("-n", 4, "-c", 2, f"[::1]:{server.port}/x")
         assert {request.value("Host") for request in server.requests} == {f"[::1]:{server.port}"}
 
@@ -409,7 +395,7 @@ def finish(process, number=signal.SIGINT):
     """Interrupts it, and returns the run."""
     process.send_signal(number)
     out, err = process.communicate(timeout=TIMEOUT_S)
-    return Run(process.returncode, out, err)
+    return Ended(process.returncode, out, err)
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -443,7 +429,8 @@ def test_an_interrupted_run_reports(recorder, number):
 
 def test_nothing_answered_is_a_failure_to_connect():
     started = time.monotonic()
-    run = result("-t", 30, "-c", 5, f"127.0.0.1:{unused_port()}", code=2)
+    with refusing() as port:
+        run = result("-t", 30, "-c", 5, f"127.0.0.1:{port}", code=2)
     assert time.monotonic() - started < 10
     assert run["end"] == "unreached"
     assert list(run["failures"]) == ["connect_refused"]

@@ -4,26 +4,15 @@ import copy
 import json
 import pathlib
 import re
-import subprocess
 
 import jsonschema
 import pytest
 
-from support.recording import unused_port
-from support.server import REPORTS, ROOT, program, sanitizer_environment
+from support.command import rivulet
+from support.scripted import refusing
+from support.server import ROOT
 
 SCHEMA = json.loads((ROOT / "docs" / "result.schema.json").read_text(encoding="utf-8"))
-TIMEOUT_S = 60
-
-
-def rivulet(*words, code=0, text=None):
-    """Runs the command and checks its exit code; what it wrote, on both sides."""
-    done = subprocess.run([program("rivulet"), *map(str, words)], text=True, input=text,
-                          capture_output=True, timeout=TIMEOUT_S, check=False,
-                          env=sanitizer_environment())
-    assert not REPORTS.search(done.stderr), done.stderr
-    assert done.returncode == code, f"exit code {done.returncode}:\n{done.stdout}{done.stderr}"
-    return done.stdout, done.stderr
 
 
 def report(*words, **options):
@@ -34,7 +23,7 @@ def report(*words, **options):
 def saved(demo, tmp_path_factory):
     """A saved result, and the report that was printed when it was saved."""
     path = tmp_path_factory.mktemp("report") / "run.json"
-    printed, _ = rivulet("bench", "-q", "-n", 500, "-c", 5, "-o", path, demo.url("/ok"))
+    printed = rivulet("bench", "-q", "-n", 500, "-c", 5, "-o", path, demo.url("/ok")).out
     return path, printed
 
 
@@ -42,8 +31,8 @@ def saved(demo, tmp_path_factory):
 def refused(tmp_path_factory):
     """A saved result of a run that reached nobody."""
     path = tmp_path_factory.mktemp("report") / "refused.json"
-    rivulet("bench", "-q", "-n", 5, "-c", 1, "-o", path, f"http://127.0.0.1:{unused_port()}/",
-            code=2)
+    with refusing() as port:
+        rivulet("bench", "-q", "-n", 5, "-c", 1, "-o", path, f"http://127.0.0.1:{port}/", code=2)
     return path
 
 
@@ -121,45 +110,45 @@ def test_the_schema_refuses_what_is_no_result(saved, change):
 
 def test_it_says_what_was_said_after_the_run(saved):
     path, printed = saved
-    assert report(path)[0] == printed
-    assert report("--format", "text", path)[0] == printed
+    assert report(path).out == printed
+    assert report("--format", "text", path).out == printed
 
 
 def test_json_is_the_file_itself(saved):
     path, _ = saved
-    assert report("--format", "json", path)[0] == path.read_text(encoding="utf-8")
+    assert report("--format", "json", path).out == path.read_text(encoding="utf-8")
 
 
 def test_the_other_forms_are_their_own(saved):
     path, _ = saved
-    ab = report("--format", "ab", path)[0]
+    ab = report("--format", "ab", path).out
     assert re.search(r"^Complete requests:      500$", ab, re.M)
     assert re.search(r"^Document Path:          /ok$", ab, re.M)
-    csv = report("--format", "csv", path)[0].splitlines()
+    csv = report("--format", "csv", path).out.splitlines()
     assert csv[0].startswith("start_s,") and len(csv) >= 2
     assert sum(int(line.split(",")[2]) for line in csv[1:]) == 500
-    table = report("--format", "cherrypy", path)[0].splitlines()
+    table = report("--format", "cherrypy", path).out.splitlines()
     assert table[0].startswith("threads | Completed | Failed |")
     assert [cell.strip() for cell in table[1].split("|")][:3] == ["5", "500", "0"]
 
 
 def test_a_run_that_reached_nobody_can_be_rendered_in_every_form(refused):
-    assert "refused" in report(refused)[0]
+    assert "refused" in report(refused).out
     for form in ("json", "csv", "ab", "cherrypy"):
-        assert report("--format", form, refused)[0] != ""
+        assert report("--format", form, refused).out != ""
 
 
 def test_a_result_can_come_on_stdin(saved):
     path, printed = saved
-    assert report("-", text=path.read_text(encoding="utf-8"))[0] == printed
+    assert report("-", input=path.read_text(encoding="utf-8")).out == printed
 
 
 def test_a_report_can_go_to_a_file(saved, tmp_path):
     path, printed = saved
     output = tmp_path / "report.txt"
-    assert report("-o", output, path)[0] == ""
+    assert report("-o", output, path).out == ""
     assert output.read_text(encoding="utf-8") == printed
-    assert report("--output", "-", path)[0] == printed
+    assert report("--output", "-", path).out == printed
 
 
 def test_a_result_can_be_written_over_itself(saved, tmp_path):
@@ -170,9 +159,9 @@ def test_a_result_can_be_written_over_itself(saved, tmp_path):
 
 
 def test_help_goes_to_stdout():
-    out, err = report("--help")
-    assert out.startswith("usage: rivulet report") and err == ""
-    assert "report" in rivulet("--help")[0]
+    done = report("--help")
+    assert done.out.startswith("usage: rivulet report") and done.err == ""
+    assert "report" in rivulet("--help").out
 
 
 @pytest.mark.parametrize("words, sentence", (
@@ -186,9 +175,9 @@ def test_help_goes_to_stdout():
     (("a.json", "b.json"), 'one file at a time, and not "b.json", too'),
 ))
 def test_a_wrong_command_line_is_one_line_and_exit_code_1(words, sentence):
-    out, err = report(*words, code=1)
-    assert out == "" and err.startswith("rivulet report: ") and err.count("\n") == 1
-    assert sentence in err and "rivulet report --help" in err
+    done = report(*words, code=1)
+    assert done.out == "" and done.err.startswith("rivulet report: ") and done.err.count("\n") == 1
+    assert sentence in done.err and "rivulet report --help" in done.err
 
 
 def wrong_files(tmp_path, saved):
@@ -220,26 +209,28 @@ def wrong_files(tmp_path, saved):
 
 def test_a_wrong_file_is_one_sentence_that_names_file_and_member(saved, tmp_path):
     for path, sentence in wrong_files(tmp_path, saved[0]):
-        out, err = report(path, code=2)
-        assert out == "" and err.count("\n") == 1, err
-        assert err.startswith("rivulet report: ") and str(path) in err and sentence in err, err
+        done = report(path, code=2)
+        assert done.out == "" and done.err.count("\n") == 1, done.err
+        assert done.err.startswith("rivulet report: "), done.err
+        assert str(path) in done.err and sentence in done.err, done.err
 
 
 def test_a_report_that_cannot_be_written_is_told(saved):
     path, _ = saved
-    _, err = report("-o", "/nowhere/report.txt", path, code=2)
-    assert err == "rivulet report: cannot write /nowhere/report.txt: No such file or directory\n"
-    _, err = report("--format", "json", "-o", "/dev/full", path, code=2)
-    assert err == "rivulet report: cannot write /dev/full: No space left on device\n"
+    done = report("-o", "/nowhere/report.txt", path, code=2)
+    assert done.err == \
+        "rivulet report: cannot write /nowhere/report.txt: No such file or directory\n"
+    done = report("--format", "json", "-o", "/dev/full", path, code=2)
+    assert done.err == "rivulet report: cannot write /dev/full: No space left on device\n"
 
 
 def test_the_page_names_what_help_names():
     page = (ROOT / "docs" / "man" / "rivulet-report.1").read_text(encoding="utf-8")
-    out, _ = report("--help")
+    done = report("--help")
     for word in ("format", "output", "help"):
-        assert f"--{word}" in out and f"Fl Fl {word}" in page
+        assert f"--{word}" in done.out and f"Fl Fl {word}" in page
     for form in ("text", "json", "csv", "ab", "cherrypy"):
-        assert form in out and f".It Cm {form}" in page
+        assert form in done.out and f".It Cm {form}" in page
 
 
 # ---- results of other commands -------------------------------------------------------------------
@@ -250,14 +241,14 @@ def test_a_row_of_a_sweep_is_a_result(demo, tmp_path):
     row = load(path)["rows"][0]
     check(row["result"])
     assert row["result"]["requests"]["answered"] == row["completed"] == 40
-    assert "200: 40" in report("-", text=json.dumps(row["result"]))[0]
+    assert "200: 40" in report("-", input=json.dumps(row["result"])).out
 
 
 def test_what_ab_saves_is_a_result(demo, tmp_path):
     path = tmp_path / "ab.json"
-    printed, _ = rivulet("ab", "-q", "-k", "-n", 40, "-c", 2, "--save", path, demo.url("/ok"))
+    printed = rivulet("ab", "-q", "-k", "-n", 40, "-c", 2, "--save", path, demo.url("/ok")).out
     check(load(path))
-    again = report("--format", "ab", path)[0]
+    again = report("--format", "ab", path).out
     assert again in printed
     assert re.search(r"^Keep-Alive requests:    40$", again, re.M)
 
@@ -270,4 +261,4 @@ def test_samples_are_saved_when_ab_takes_them(demo, tmp_path):
     check(result)
     assert len(result["samples"]) == 10
     assert {sample["status"] for sample in result["samples"]} == {200}
-    assert load(path) == json.loads(report("--format", "json", path)[0])
+    assert load(path) == json.loads(report("--format", "json", path).out)

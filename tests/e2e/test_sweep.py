@@ -14,6 +14,7 @@ import time
 import jsonschema
 import pytest
 
+from support.command import rivulet
 from support.server import REPORTS, ROOT, program, sanitizer_environment
 from support.waiting import wait_until
 
@@ -26,13 +27,8 @@ def command(*arguments):
     return [program("rivulet"), "sweep", *arguments]
 
 
-def sweep(*arguments, expect=0, timeout_s=120):
-    """Runs a sweep to its end."""
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=timeout_s,
-                          stdin=subprocess.DEVNULL, env=sanitizer_environment(), check=False)
-    assert not REPORTS.search(done.stderr), done.stderr[-8000:]
-    assert done.returncode == expect, f"exit status {done.returncode}:\n{done.stdout}{done.stderr}"
-    return done
+def sweep(*arguments, timeout_s=120, **options):
+    return rivulet("sweep", *arguments, timeout_s=timeout_s, **options)
 
 
 def tables(text):
@@ -57,17 +53,17 @@ def tables(text):
 
 
 def rows_of_csv(*arguments, **options):
-    return list(csv.DictReader(io.StringIO(sweep("--format", "csv", *arguments, **options).stdout)))
+    return list(csv.DictReader(io.StringIO(sweep("--format", "csv", *arguments, **options).out)))
 
 
 # ---- the three reports -----------------------------------------------------------------------------
 
 def test_the_three_reports_have_the_titles_and_the_form_of_the_original():
     done = sweep(*SMALL)
-    assert done.stdout.startswith("Starting rivulet app server...\nStarted in ")
-    assert re.search(r"^Started in [0-9.]+ seconds: http://127\.0\.0\.1:\d+, ", done.stdout, re.M)
-    assert done.stderr == ""
-    (dynamic, static, size) = tables(done.stdout)
+    assert done.out.startswith("Starting rivulet app server...\nStarted in ")
+    assert re.search(r"^Started in [0-9.]+ seconds: http://127\.0\.0\.1:\d+, ", done.out, re.M)
+    assert done.err == ""
+    (dynamic, static, size) = tables(done.out)
     assert dynamic[0] == ("Client Thread Report (60 requests, 14 byte response body, "
                           "10 server threads):")
     assert static[0] == ("Client Thread Report (60 requests, 14 bytes via staticdir, "
@@ -91,7 +87,7 @@ def test_without_a_pool_the_title_counts_workers():
     done = sweep(*SMALL, "--pool", "0")
     workers = max(1, len(os.sched_getaffinity(0)) // 2)
     text = f"{workers} worker" + ("s" if workers > 1 else "")
-    assert f"14 byte response body, {text}):" in done.stdout
+    assert f"14 byte response body, {text}):" in done.out
 
 
 def test_a_body_of_many_megabytes_is_counted_whole_and_a_capped_row_says_so():
@@ -102,7 +98,7 @@ def test_a_body_of_many_megabytes_is_counted_whole_and_a_capped_row_says_so():
     assert float(large["kib_per_s"]) > 100000000 * float(large["requests_per_s"]) / 1024 * 0.99
     done = sweep("-n", "20", "--clients", "1", "--sizes", "10,100M", "--size-clients", "2",
                  "--quick")
-    (title, size) = tables(done.stdout)[-1]
+    (title, size) = tables(done.out)[-1]
     assert title.startswith("Size Report (20 requests, ")
     assert size[0][-1] == "capped"
     assert [row[-1] for row in size[1:]] == ["no", "10 of 20 requests"]
@@ -110,7 +106,7 @@ def test_a_body_of_many_megabytes_is_counted_whole_and_a_capped_row_says_so():
 
 def test_repeated_rows_are_medians_with_their_spread():
     done = sweep(*SMALL, "--repeat", "3")
-    found = tables(done.stdout)
+    found = tables(done.out)
     assert len(found) == 6
     (_, medians), (_, spread) = found[0], found[1]
     assert spread[0][1:] == [f"{name} min…max" for name in ("Failed", "req/sec", "msec/req",
@@ -132,10 +128,10 @@ def test_a_short_listen_queue_shows_its_stalls_and_the_kernels_counts(tmp_path):
     """Eight clients at once on a queue of 1: some wait for the kernel's retries."""
     file = tmp_path / "sweep.json"
     done = sweep("-n", "64", "--clients", "8", "--sizes", "10", "--size-clients", "1",
-                 "--backlog", "1,128", "-o", str(file), timeout_s=240)
+                 "--backlog", "1,128", "-o", file, timeout_s=240)
     mode = "Each client finishes its own share of the requests, every one on a new connection."
-    assert mode in done.stdout
-    found = tables(done.stdout)
+    assert mode in done.out
+    found = tables(done.out)
     assert len(found) == 9
     assert [title for title, _ in found[6:]] == [
         f"Listen queue of 1 against 128, {kind}:" for kind in ("dynamic", "static", "size")]
@@ -155,7 +151,7 @@ def test_a_short_listen_queue_shows_its_stalls_and_the_kernels_counts(tmp_path):
 
 def test_the_saved_file_has_the_result_of_each_run(tmp_path):
     file = tmp_path / "sweep.json"
-    sweep(*SMALL, "-o", str(file))
+    sweep(*SMALL, "-o", file)
     saved = json.loads(file.read_text())
     jsonschema.Draft202012Validator(SCHEMA).validate(saved)
     assert saved["command"].startswith("rivulet sweep -n 60")
@@ -163,42 +159,38 @@ def test_the_saved_file_has_the_result_of_each_run(tmp_path):
         ("dynamic", 2, 14), ("dynamic", 3, 14), ("static", 2, 14), ("static", 3, 14),
         ("size", 4, 10), ("size", 4, 1000)]
     assert all(row["result"] for row in saved["rows"])
-    printed = json.loads(sweep(*SMALL, "--format", "json").stdout)
+    printed = json.loads(sweep(*SMALL, "--format", "json").out)
     assert [row["report"] for row in printed["rows"]] == [row["report"] for row in saved["rows"]]
 
 
-def report(*arguments, expect=0, **options):
-    done = subprocess.run([program("rivulet"), "report", *arguments], capture_output=True,
-                          text=True, timeout=60, env=sanitizer_environment(), check=False,
-                          **options)
-    assert done.returncode == expect, done.stderr
-    return done
+def report(*arguments, **options):
+    return rivulet("report", *arguments, **options)
 
 
 def test_a_saved_sweep_is_shown_again(tmp_path):
     file = tmp_path / "sweep.json"
-    done = sweep(*SMALL, "--repeat", "2", "-o", str(file))
-    again = report(str(file)).stdout
-    assert again.strip() == done.stdout.split("\n\n", 1)[1].strip()
-    assert json.loads(report("--format", "json", str(file)).stdout) == json.loads(file.read_text())
-    assert report("--format", "csv", "-", input=file.read_text()).stdout.count("\n") == 13
-    assert "ab has no form" in report("--format", "ab", str(file), expect=1).stderr
+    done = sweep(*SMALL, "--repeat", "2", "-o", file)
+    again = report(file).out
+    assert again.strip() == done.out.split("\n\n", 1)[1].strip()
+    assert json.loads(report("--format", "json", file).out) == json.loads(file.read_text())
+    assert report("--format", "csv", "-", input=file.read_text()).out.count("\n") == 13
+    assert "ab has no form" in report("--format", "ab", file, code=1).err
 
 
 def test_a_saved_sweep_that_is_broken_is_told(tmp_path):
     file = tmp_path / "sweep.json"
     file.write_text('{"format": "rivulet-sweep", "version": 1, "requests": 1, "size_clients": 1, '
                     '"rows": [{"report": "dynamic"}]}')
-    done = report(str(file), expect=2)
-    assert done.stderr.startswith(f"rivulet report: {file} is no sweep of rivulet: ")
-    assert "rows[0]" in done.stderr and done.stderr.count("\n") == 1
+    done = report(file, code=2)
+    assert done.err.startswith(f"rivulet report: {file} is no sweep of rivulet: ")
+    assert "rows[0]" in done.err and done.err.count("\n") == 1
 
 
 def test_a_file_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
-    done = sweep(*SMALL, "-o", str(tmp_path / "no" / "file"), expect=2)
-    assert str(tmp_path / "no" / "file") in done.stderr
-    assert "No such file or directory" in done.stderr
-    assert done.stdout == ""
+    done = sweep(*SMALL, "-o", tmp_path / "no" / "file", code=2)
+    assert str(tmp_path / "no" / "file") in done.err
+    assert "No such file or directory" in done.err
+    assert done.out == ""
 
 
 def test_a_report_that_cannot_be_printed_is_told():
@@ -213,33 +205,33 @@ def test_a_report_that_cannot_be_printed_is_told():
 def test_ab_makes_the_load_when_it_is_asked_to():
     ab = shutil.which("ab")
     assert ab, "ab is missing: apt-get install apache2-utils"
-    by_ab = json.loads(sweep(*SMALL, "--ab", ab, "--format", "json").stdout)
+    by_ab = json.loads(sweep(*SMALL, "--ab", ab, "--format", "json").out)
     jsonschema.Draft202012Validator(SCHEMA).validate(by_ab)
     rows = rows_of_csv(*SMALL, "--ab", ab)
     assert [row["completed"] for row in rows] == ["60"] * 6
     assert all(float(row["requests_per_s"]) > 0 and row["max_ms"] for row in rows)
-    assert len(tables(sweep(*SMALL, "--ab", ab).stdout)) == 3
+    assert len(tables(sweep(*SMALL, "--ab", ab).out)) == 3
 
 
 def test_a_missing_ab_is_told_in_one_line():
-    done = sweep(*SMALL, "--ab", "/nonexistent/ab", expect=2)
-    assert done.stderr.count("\n") == 1
-    assert '"/nonexistent/ab": No such file or directory' in done.stderr
+    done = sweep(*SMALL, "--ab", "/nonexistent/ab", code=2)
+    assert done.err.count("\n") == 1
+    assert '"/nonexistent/ab": No such file or directory' in done.err
 
 
 def test_what_ab_says_instead_of_a_report_is_shown(tmp_path):
     ab = tmp_path / "ab"
     ab.write_text("#!/bin/sh\necho 'apr_socket_recv: Connection reset by peer (104)'\n")
     ab.chmod(0o755)
-    done = sweep(*SMALL, "--ab", str(ab), expect=3)
-    assert done.stdout.count("Connection reset by peer (104)") == 6
+    done = sweep(*SMALL, "--ab", ab, code=3)
+    assert done.out.count("Connection reset by peer (104)") == 6
 
 
 # ---- a server of the user's own -------------------------------------------------------------------------------
 
 def test_a_url_gets_a_client_thread_report(demo):
     done = sweep("-n", "60", "--clients", "2,3", demo.url("/ok"))
-    ((title, rows),) = tables(done.stdout)
+    ((title, rows),) = tables(done.out)
     assert re.fullmatch(r"Client Thread Report \(60 requests, 2 byte response body, "
                         r"\d+ server threads\):", title)
     assert [row[:3] for row in rows[1:]] == [["2", "60", "0"], ["3", "60", "0"],
@@ -249,27 +241,27 @@ def test_a_url_gets_a_client_thread_report(demo):
 def test_a_url_with_a_size_gets_a_size_report(demo):
     done = sweep("-n", "60", "--sizes", "5,1k", "--size-clients", "3",
                  demo.url("/sizer?size={size}"))
-    ((title, rows),) = tables(done.stdout)
+    ((title, rows),) = tables(done.out)
     assert title.startswith("Size Report (60 requests, 3 client threads, ")
     assert [row[:3] for row in rows[1:]] == [["5", "60", "0"], ["1000", "60", "0"]]
 
 
 def test_a_body_of_another_size_than_the_one_asked_for_is_a_failure(demo):
     done = sweep("-n", "60", "--sizes", "2,5", "--size-clients", "3", demo.url("/ok?{size}"),
-                 expect=2)
-    ((_, rows),) = tables(done.stdout)
+                 code=2)
+    ((_, rows),) = tables(done.out)
     assert [row[:3] for row in rows[1:]] == [["2", "60", "0"], ["5", "0", "60"]]
-    assert "Failed, 5 bytes: 60 body not of the length asked for" in done.stdout
+    assert "Failed, 5 bytes: 60 body not of the length asked for" in done.out
 
 
 def test_answers_with_an_error_status_are_failures(demo):
-    done = sweep("-n", "60", "--clients", "2", demo.url("/nosuch"), expect=3)
-    assert "Failed, 2 threads: 60 status 404" in done.stdout
+    done = sweep("-n", "60", "--clients", "2", demo.url("/nosuch"), code=3)
+    assert "Failed, 2 threads: 60 status 404" in done.out
 
 
 def test_a_server_that_is_not_there_is_told():
-    done = sweep("-n", "20", "--clients", "2", "http://127.0.0.1:1/", expect=2)
-    assert re.search(r"Failed, 2 threads: \d+ connection refused", done.stdout)
+    done = sweep("-n", "20", "--clients", "2", "http://127.0.0.1:1/", code=2)
+    assert re.search(r"Failed, 2 threads: \d+ connection refused", done.out)
 
 
 # ---- wrong command lines -----------------------------------------------------------------------------------------
@@ -286,14 +278,14 @@ def test_a_server_that_is_not_there_is_told():
     (("http://127.0.0.1:99999/",), "99999"),
 ])
 def test_a_wrong_command_line_is_told_in_one_line(arguments, words):
-    done = sweep(*arguments, expect=1)
-    assert done.stdout == ""
-    assert done.stderr.startswith("rivulet sweep: ") and words in done.stderr
-    assert done.stderr.count("\n") == 1
+    done = sweep(*arguments, code=1)
+    assert done.out == ""
+    assert done.err.startswith("rivulet sweep: ") and words in done.err
+    assert done.err.count("\n") == 1
 
 
 def test_help_names_every_option():
-    text = sweep("--help").stdout
+    text = sweep("--help").out
     for option in ("-n", "--clients", "--sizes", "--size-clients", "--backlog", "--pool", "--quota",
                    "--shared", "--no-keepalive", "--keepalive", "--timeout", "--quick", "--repeat",
                    "--ab", "-o", "--format"):

@@ -1,127 +1,98 @@
-"""Servers that are slow, or fail, for one known reason each. Run as a program: `cause.py REASON [NUMBER]...`
-prints its port and serves until its stdin ends, as a process of its own: the probe is to look at it.
+"""Servers that are slow, or fail, for one known reason each. Run as a program, in tests/:
+`python3 -m support.cause REASON [NUMBER]...` prints its port and serves until its stdin ends. It is a
+process of its own because the probe is to look at it.
 """
 
-import contextlib
 import os
 import resource
-import socket
 import sys
 import threading
 import time
 
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOk"
+from support.scripted import Scripted, answer
+
+OK = answer()
+ROOM = 1024  # a listen queue that is long enough
 
 
-def listen(backlog):
-    listener = socket.create_server(("127.0.0.1", 0), backlog=backlog)
-    print(listener.getsockname()[1], flush=True)
-    return listener
+def serve(script, backlog=ROOM, accepts=True):
+    server = Scripted(script, backlog=backlog, accepts=accepts)
+    print(server.port, flush=True)
+    return server
 
 
-def requests(connection):
-    """Yields once for each request without a body, until the client closes."""
-    octets = b""
-    while True:
-        head, end, rest = octets.partition(b"\r\n\r\n")
-        if end:
-            octets = rest
-            yield head
-            continue
-        try:
-            more = connection.recv(65536)
-        except ConnectionError:
-            return
-        if not more:
-            return
-        octets += more
-
-
-def serve(connection, before_answer=lambda: None):
-    with connection, contextlib.suppress(ConnectionError):
-        for _ in requests(connection):
+def answering(before_answer=lambda: None):
+    """A script that answers every request, after something."""
+    def script(conversation):
+        for _ in conversation.requests():
             before_answer()
-            connection.sendall(OK)
+            conversation.send(OK)
 
-
-def serve_each(listener, work=serve):
-    while True:
-        connection, _ = listener.accept()
-        threading.Thread(target=work, args=(connection,), daemon=True).start()
+    return script
 
 
 # ---- reasons -------------------------------------------------------------------------------------
 
 def good():
-    serve_each(listen(1024))
+    serve(answering())
 
 
 def accepts_late(backlog, ms):
     """Takes nothing for a while, and then everything."""
-    listener = listen(int(backlog))
-    time.sleep(int(ms) / 1000)
-    serve_each(listener)
+    server = serve(answering(), backlog, accepts=False)
+    time.sleep(ms / 1000)
+    server.accept()
 
 
 def pool(size, ms):
     """Only so many requests at a time are worked on, for so long each."""
-    places = threading.Semaphore(int(size))
+    places = threading.Semaphore(size)
 
     def work():
         with places:
-            time.sleep(int(ms) / 1000)
+            time.sleep(ms / 1000)
 
-    serve_each(listen(1024), lambda connection: serve(connection, work))
+    serve(answering(work))
 
 
 def few_descriptors(limit):
     """Can open only so many, and goes on when accept() fails."""
-    listener = listen(1024)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (int(limit), int(limit)))
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            time.sleep(0.005)
-            continue
-        threading.Thread(target=serve, args=(connection,), daemon=True).start()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    serve(answering())
 
 
 def closes_idle(answers):
     """Gives so many answers on a connection and then closes it, when the next request is under way."""
-    def work(connection):
-        with connection:
-            for number, _ in enumerate(requests(connection)):
-                if number == int(answers):
-                    return
-                connection.sendall(OK)
+    def script(conversation):
+        for number, _ in enumerate(conversation.requests()):
+            if number == answers:
+                return
+            conversation.send(OK)
 
-    serve_each(listen(1024), work)
+    serve(script)
 
 
 def closes_each():
     """Closes after every answer, without a word."""
-    def work(connection):
-        with connection:
-            for _ in requests(connection):
-                connection.sendall(OK)
-                return
+    def script(conversation):
+        if conversation.request() is not None:
+            conversation.send(OK)
 
-    serve_each(listen(1024), work)
+    serve(script)
 
 
 def computes(us):
     """Every answer costs so much CPU time, of one thread."""
     def work():
-        until = time.thread_time() + int(us) / 1e6
+        until = time.thread_time() + us / 1e6
         while time.thread_time() < until:
             pass
 
-    serve_each(listen(1024), lambda connection: serve(connection, work))
+    serve(answering(work))
 
 
 def silent():
-    serve_each(listen(1024), lambda connection: list(requests(connection)))
+    serve(lambda conversation: conversation.hold())
 
 
 def pauses(after_ms, ms):
@@ -129,22 +100,24 @@ def pauses(after_ms, ms):
     resume = threading.Event()
     resume.set()
 
-    def pause():
-        time.sleep(int(after_ms) / 1000)
-        resume.clear()
-        time.sleep(int(ms) / 1000)
-        resume.set()
-
     def work():
         time.sleep(0.001)
         resume.wait()
 
-    threading.Thread(target=pause, daemon=True).start()
-    serve_each(listen(1024), lambda connection: serve(connection, work))
+    serve(answering(work))
+    time.sleep(after_ms / 1000)
+    resume.clear()
+    time.sleep(ms / 1000)
+    resume.set()
 
 
-def main(reason, *numbers):
-    threading.Thread(target=globals()[reason], args=numbers, daemon=True).start()
+REASONS = (good, accepts_late, pool, few_descriptors, closes_idle, closes_each, computes, silent,
+           pauses)
+
+
+def main(name, *numbers):
+    (reason,) = (reason for reason in REASONS if reason.__name__ == name)
+    threading.Thread(target=reason, args=map(int, numbers), daemon=True).start()
     sys.stdin.read()
     os._exit(0)
 

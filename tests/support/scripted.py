@@ -7,7 +7,6 @@ anything else that it raises fails the test.
 """
 
 import contextlib
-import re
 import socket
 import struct
 import threading
@@ -15,6 +14,7 @@ import time
 
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: an RST in place of a FIN
 HEADS_KEPT = 1000
+RETRY_S = 0.005  # between two calls of accept() that fail
 JOIN_TIMEOUT_S = 15
 
 
@@ -34,29 +34,51 @@ class Gone(Exception):
 
 
 class Request:
-    """A request as it came. `number` counts all requests of the server, from 1 on."""
+    """A request as it came. `number` counts all requests of the server, from 1 on; `at_s` is when
+    its head was there."""
 
     def __init__(self, octets, number):
+        self.at_s = time.monotonic()
         self.head = octets.decode("latin-1")
         self.number = number
         self.method, self.target, self.version = self.head.split("\r\n", 1)[0].split(" ", 2)
         self.body = b""
 
-    def fields(self, name):
+    @property
+    def fields(self):
+        """(name, value) of each, in their order."""
+        return [(name, value.strip(" \t")) for name, _, value in
+                (line.partition(":") for line in self.head.split("\r\n")[1:-2])]
+
+    def values(self, name):
         """The values of all fields of that name."""
-        return re.findall(rf"(?im)^{re.escape(name)}:[ \t]*(.*?)[ \t]*\r$", self.head)
+        return [value for other, value in self.fields if other.lower() == name.lower()]
+
+    def value(self, name):
+        """The one value of a field that is there once."""
+        (value,) = self.values(name)
+        return value
 
     @property
     def length(self):
-        return int((self.fields("Content-Length") or ["0"])[0])
+        return int((self.values("Content-Length") or ["0"])[0])
+
+    @property
+    def keeps(self):
+        """Is the connection to be kept behind the answer (RFC 9112 section 9.3)?"""
+        options = ",".join(self.values("Connection")).lower()
+        return "close" not in options if self.version == "HTTP/1.1" else "keep-alive" in options
 
 
 class Conversation:
-    """One connection. `number` counts the connections of the server, from 1 on."""
+    """One connection. `number` counts the connections of the server, from 1 on; `peer` is the
+    client's address, `at_s` when it was accepted."""
 
-    def __init__(self, server, peer, number):
+    def __init__(self, server, accepted, peer, number):
+        self.at_s = time.monotonic()
         self.server = server
-        self.socket = peer
+        self.socket = accepted
+        self.peer = peer
         self.number = number
         self.pending = b""
         self.closed = threading.Lock()  # held: the socket is closed
@@ -149,14 +171,21 @@ class Conversation:
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
+def family_of(address):
+    if isinstance(address, str):
+        return socket.AF_UNIX
+    return socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+
+
 class Scripted:
     """The server. It listens from the beginning until its `with` block ends."""
 
-    def __init__(self, script, host="127.0.0.1", backlog=512, accepts=True):
+    def __init__(self, script, address=("127.0.0.1", 0), backlog=512, accepts=True):
+        """`address` is a host and a port, or the path of a unix socket."""
         self.script = script
         self.backlog = backlog
-        self.family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.address = (host, 0)
+        self.family = family_of(address)
+        self.address = address
         self.over = threading.Event()
         self.lock = threading.Lock()
         self.connections = 0
@@ -201,10 +230,15 @@ class Scripted:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(self.address)
         listener.listen(self.backlog)
-        self.address = listener.getsockname()[:2]
+        if self.family != socket.AF_UNIX:
+            self.address = listener.getsockname()[:2]
         self.listener = listener
         if self.accepts:
-            self._start(self._accept_all, listener)
+            self.accept()
+
+    def accept(self):
+        """Accepts from now on; for a server that did not from the beginning."""
+        self._start(self._accept_all, self.listener)
 
     def stop_listening(self):
         """From now on connections are refused."""
@@ -233,13 +267,17 @@ class Scripted:
     def _accept_all(self, listener):
         while True:
             try:
-                peer, _ = listener.accept()
+                accepted, peer = listener.accept()
             except OSError:
-                return  # stop_listening
-            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self.listener is not listener:
+                    return  # stop_listening
+                time.sleep(RETRY_S)  # EMFILE
+                continue
+            if self.family != socket.AF_UNIX:
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self.lock:
                 self.connections += 1
-                conversation = Conversation(self, peer, self.connections)
+                conversation = Conversation(self, accepted, peer, self.connections)
                 self.open_now.add(conversation)
             self._start(self._converse, conversation)
 
@@ -277,9 +315,8 @@ class Scripted:
 
 
 @contextlib.contextmanager
-def refusing(host="127.0.0.1"):
+def refusing():
     """A port that belongs to the test, where nobody listens."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as holder:
-        holder.bind((host, 0))
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
         yield holder.getsockname()[1]
