@@ -478,7 +478,7 @@ RV_API rv_server *rv_server_of(const rv_talk *talk);
  * gets a 400 that says so (tls_plain_requests). Handshakes that fail are counted
  * (tls_handshakes_failed). A library that was built without TLS refuses all of this with RV_EINVAL.
  *
- * Everything here is called before the start, and what is wrong makes rv_server_run fail, too.
+ * What configures is called before the start, and what is wrong makes rv_server_run fail, too.
  */
 
 /* Adds an address that speaks TLS; the forms are those of rv_server_options.listen, but "inherited". */
@@ -488,7 +488,7 @@ RV_API rv_error rv_listen_tls(rv_server *server, const char *address);
 RV_API bool rv_server_address_is_tls(const rv_server *server, size_t index);
 
 typedef struct rv_tls_certificate_options {
-    /* Asked for the password of an encrypted key, during the call: writes it to `text`, at most `size`
+    /* Asked for the password of an encrypted key, during the call (and rv_tls_reload): writes it to `text`, at most `size`
        octets, and returns its length; negative: there is none. NULL: encrypted keys are refused. */
     int (*password)(char *text, size_t size, void *ctx);
     void *ctx;
@@ -541,6 +541,15 @@ typedef struct rv_tls_options {
    RV_EINVAL: something is out of range, or the file of `client_ca_file` cannot be used. A list that
    OpenSSL does not understand makes rv_server_run fail, with a text that quotes it. */
 RV_API rv_error rv_tls_set(rv_server *server, const rv_tls_options *options);
+
+/*
+ * Reads the files of every certificate again, with the same checks, while the server runs: handshakes
+ * that begin from now on use them, connections that are there stay as they are, and tickets stay good.
+ * When one cannot be used nothing changes: the error is as of rv_tls_certificate, and `why` (of
+ * `why_size` octets, may be NULL) gets its text. The password callbacks are called again. Any thread, one
+ * at a time; may block, since it reads files. RV_ESTATE: the server does not run, or has no TLS.
+ */
+RV_API rv_error rv_tls_reload(rv_server *server, char *why, size_t why_size);
 
 /* What was agreed on with the client of a talk. The texts live as long as the talk. */
 typedef struct rv_tls_info {

@@ -3,6 +3,7 @@
  */
 #include "cli/cli.h"
 #include "cli/demo.h"
+#include "cli/serve_reload.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -132,7 +133,10 @@ static int run(const struct settings *settings)
         rv_server_free(server);
         return RV_EXIT_NO_START;
     }
+    bool reloads = settings->tls_cert_count > 0 && rv_serve_reload_start(server);
     rv_error error = rv_server_run(server);
+    if (reloads)
+        rv_serve_reload_stop();
     if (error != 0)
         fprintf(stderr, NAME ": %s\n", rv_server_error_text(server));
     rv_server_free(server);

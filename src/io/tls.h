@@ -48,6 +48,18 @@ rv_error rv_tls_add_certificate_files(struct rv_tls_settings *settings, const ch
                                       int (*password)(char *text, size_t size, void *ctx),
                                       void *password_ctx, char *why);
 
+/*
+ * Reads the files of every certificate again, into an array of `identity_count` identities that is the
+ * caller's; those without files are in it as they are. On failure `*fresh` is NULL, and nothing else has
+ * changed.
+ */
+rv_error rv_tls_read_again(const struct rv_tls_settings *settings, struct rv_tls_identity ***fresh,
+                           char *why);
+
+/* Identities are counted: several loops may be about to use one. Any thread. */
+struct rv_tls_identity *rv_tls_identity_keep(struct rv_tls_identity *identity);
+void rv_tls_identity_drop(struct rv_tls_identity *identity);
+
 /* Makes a certificate for `name` (a host name or an IP address), localhost, 127.0.0.1 and ::1, that
    nobody vouches for. */
 rv_error rv_tls_add_self_made(struct rv_tls_settings *settings, const char *name, char *why);
@@ -66,6 +78,11 @@ void rv_tls_settings_free(struct rv_tls_settings *settings);
 rv_error rv_tls_context_open(struct rv_loop *loop, const struct rv_tls_settings *settings,
                              char *why);
 void rv_tls_context_close(struct rv_loop *loop);
+
+/* New handshakes of this loop use these certificates, as many as before; connections that are there stay
+   as they are. On failure nothing changes. */
+rv_error rv_tls_context_renew(struct rv_loop *loop, struct rv_tls_identity *const *identities,
+                              char *why);
 
 /* What was agreed on with the peer of a stream whose handshake is done. The texts live as long as the
    stream is open. */

@@ -181,13 +181,43 @@ rv_error rv_tls_context_open(struct rv_loop *loop, const struct rv_tls_settings 
     return error;
 }
 
+static void free_servers(SSL_CTX **servers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        SSL_CTX_free(servers[i]);
+    free(servers);
+}
+
+rv_error rv_tls_context_renew(struct rv_loop *loop, struct rv_tls_identity *const *identities,
+                              char *why)
+{
+    struct rv_tls_context *context = loop->tls;
+    SSL_CTX **before = context->servers;
+    size_t count = context->server_count;
+    rv_error error = 0;
+    snprintf(why, RV_TLS_WHY_MAX, "out of memory");
+    SSL_CTX **servers = calloc(count, sizeof(void *));
+    if (servers == NULL)
+        return RV_ENOMEM;
+    context->servers = servers;
+    context->server_count = 0;
+    for (size_t i = 0; i < count && error == 0; i++)
+        error = open_server(context, identities[i], why);
+    if (error == 0) {
+        free_servers(before, count);
+        return 0;
+    }
+    free_servers(servers, context->server_count);
+    context->servers = before;
+    context->server_count = count;
+    return error;
+}
+
 void rv_tls_context_close(struct rv_loop *loop)
 {
     struct rv_tls_context *context = loop->tls;
     loop->tls = NULL;
-    for (size_t i = 0; i < context->server_count; i++)
-        SSL_CTX_free(context->servers[i]);
-    free(context->servers);
+    free_servers(context->servers, context->server_count);
     EVP_CIPHER_free(context->ticket_cipher);
     BIO_free(context->bio);
     BIO_meth_free(context->method);
@@ -201,7 +231,7 @@ void rv_tls_context_close(struct rv_loop *loop)
 void rv_tls_settings_free(struct rv_tls_settings *settings)
 {
     for (size_t i = 0; i < settings->identity_count; i++)
-        rv_tls_identity_free(settings->identities[i]);
+        rv_tls_identity_drop(settings->identities[i]);
     free(settings->identities);
     rv_tls_tickets_free(settings->tickets);
     free(settings->ciphers);

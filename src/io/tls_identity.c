@@ -170,10 +170,18 @@ static bool keep_certificates(struct rv_tls_identity *identity, STACK_OF(X509) *
     return true;
 }
 
-void rv_tls_identity_free(struct rv_tls_identity *identity)
+struct rv_tls_identity *rv_tls_identity_keep(struct rv_tls_identity *identity)
 {
-    if (identity == NULL)
+    atomic_fetch_add(&identity->users, 1);
+    return identity;
+}
+
+void rv_tls_identity_drop(struct rv_tls_identity *identity)
+{
+    if (identity == NULL || atomic_fetch_sub(&identity->users, 1) > 1)
         return;
+    free(identity->certificate_file);
+    free(identity->key_file);
     for (size_t i = 0; i < identity->certificate_count; i++)
         OPENSSL_free(identity->certificates[i].octets);
     free(identity->certificates);
@@ -193,34 +201,52 @@ static bool add(struct rv_tls_settings *settings, struct rv_tls_identity *identi
     return true;
 }
 
-static rv_error keep(struct rv_tls_settings *settings, STACK_OF(X509) * chain, EVP_PKEY *key,
-                     char *why)
+/* NULL: no memory. */
+static struct rv_tls_identity *make_identity(STACK_OF(X509) * chain, EVP_PKEY *key)
 {
     struct rv_tls_identity *identity = calloc(1, sizeof *identity);
-    bool good = identity != NULL && keep_certificates(identity, chain);
-    if (good) {
+    if (identity == NULL)
+        return NULL;
+    atomic_init(&identity->users, 1);
+    if (keep_certificates(identity, chain)) {
         identity->key.length = i2d_PrivateKey(key, &identity->key.octets);
-        good = identity->key.length > 0 && add(settings, identity);
+        if (identity->key.length > 0)
+            return identity;
     }
-    if (good)
+    rv_tls_identity_drop(identity);
+    return NULL;
+}
+
+static rv_error add_made(struct rv_tls_settings *settings, struct rv_tls_identity *identity,
+                         char *why)
+{
+    if (identity != NULL && add(settings, identity))
         return 0;
-    rv_tls_identity_free(identity);
+    rv_tls_identity_drop(identity);
     return say(why, RV_ENOMEM, "cannot keep the certificate%s: %s", "", "out of memory");
 }
 
-rv_error rv_tls_add_certificate_files(struct rv_tls_settings *settings, const char *certificate,
-                                      const char *key,
-                                      int (*password)(char *text, size_t size, void *ctx),
-                                      void *password_ctx, char *why)
+static bool remember_files(struct rv_tls_identity *identity, const char *certificate,
+                           const char *key, const struct password *password)
+{
+    identity->certificate_file = strdup(certificate);
+    identity->key_file = strdup(key);
+    identity->password = password->ask;
+    identity->password_ctx = password->ctx;
+    return identity->certificate_file != NULL && identity->key_file != NULL;
+}
+
+static rv_error read_identity(const char *certificate, const char *key, struct password *password,
+                              struct rv_tls_identity **identity, char *why)
 {
     STACK_OF(X509) *chain = sk_X509_new_null();
     EVP_PKEY *private_key = NULL;
-    struct password asked = {password, password_ctx, false};
+    *identity = NULL;
     rv_error error = chain == NULL
                          ? say(why, RV_ENOMEM, "cannot read %s: %s", certificate, "out of memory")
                          : read_certificates(certificate, chain, why);
     if (error == 0)
-        error = read_key(key, &asked, &private_key, why);
+        error = read_key(key, password, &private_key, why);
     if (error == 0 && X509_check_private_key(sk_X509_value(chain, 0), private_key) != 1)
         error = say(why, RV_EINVAL, "the key in %s does not match the certificate in %s", key,
                     certificate);
@@ -228,10 +254,52 @@ rv_error rv_tls_add_certificate_files(struct rv_tls_settings *settings, const ch
         error = check_times(certificate, chain, why);
     if (error == 0)
         error = check_chain(certificate, chain, why);
-    if (error == 0)
-        error = keep(settings, chain, private_key, why);
+    if (error == 0) {
+        *identity = make_identity(chain, private_key);
+        if (*identity == NULL || !remember_files(*identity, certificate, key, password)) {
+            rv_tls_identity_drop(*identity);
+            *identity = NULL;
+            error = say(why, RV_ENOMEM, "cannot read %s: %s", certificate, "out of memory");
+        }
+    }
     EVP_PKEY_free(private_key);
     sk_X509_pop_free(chain, X509_free);
+    return error;
+}
+
+rv_error rv_tls_add_certificate_files(struct rv_tls_settings *settings, const char *certificate,
+                                      const char *key,
+                                      int (*password)(char *text, size_t size, void *ctx),
+                                      void *password_ctx, char *why)
+{
+    struct password asked = {password, password_ctx, false};
+    struct rv_tls_identity *identity;
+    rv_error error = read_identity(certificate, key, &asked, &identity, why);
+    return error == 0 ? add_made(settings, identity, why) : error;
+}
+
+rv_error rv_tls_read_again(const struct rv_tls_settings *settings, struct rv_tls_identity ***fresh,
+                           char *why)
+{
+    size_t count = settings->identity_count, done = 0;
+    rv_error error = 0;
+    struct rv_tls_identity **all = calloc(count, sizeof(void *));
+    if (all == NULL)
+        error = say(why, RV_ENOMEM, "cannot read the certificates%s: %s", "", "out of memory");
+    for (; done < count && error == 0; done++) {
+        struct rv_tls_identity *old = settings->identities[done];
+        struct password asked = {old->password, old->password_ctx, false};
+        if (old->certificate_file == NULL)
+            all[done] = rv_tls_identity_keep(old);
+        else
+            error = read_identity(old->certificate_file, old->key_file, &asked, &all[done], why);
+    }
+    *fresh = error == 0 ? all : NULL;
+    if (error == 0)
+        return 0;
+    for (size_t i = 0; i < done; i++)
+        rv_tls_identity_drop(all[i]);
+    free(all);
     return error;
 }
 
@@ -317,7 +385,7 @@ rv_error rv_tls_add_self_made(struct rv_tls_settings *settings, const char *name
         sk_X509_push(chain, certificate) == 0)
         error = say(why, RV_ENOMEM, "cannot make a certificate for \"%s\"%s", name, "");
     else
-        error = keep(settings, chain, key, why);
+        error = add_made(settings, make_identity(chain, key), why);
     sk_X509_free(chain);
     X509_free(certificate);
     EVP_PKEY_free(key);

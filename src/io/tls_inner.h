@@ -9,6 +9,7 @@
 #include "io/tls_layer.h"
 
 #include <openssl/ssl.h>
+#include <stdatomic.h>
 #include <sys/queue.h>
 
 #define RV_TLS_RECORD_BYTES (16 * 1024) /* the most octets that a record carries */
@@ -26,7 +27,7 @@ struct rv_tls {
     bool waits;
     bool heard;       /* an octet of the peer's has been seen */
     bool established; /* the handshake is done */
-    bool notified;    /* close_notify is on its way */
+    bool notified;    /* close_notify is on its way, or withheld */
     bool ended;       /* the peer's close_notify was read */
     bool end_held;    /* its FIN lies behind what is kept */
 };
@@ -38,6 +39,11 @@ struct rv_tls_der {
 };
 
 struct rv_tls_identity {
+    _Atomic unsigned users;
+    char *certificate_file; /* owned, as the next; where it was read from; NULL: it was made */
+    char *key_file;
+    int (*password)(char *text, size_t size, void *ctx);
+    void *password_ctx;
     struct rv_tls_der *certificates; /* the leaf first */
     size_t certificate_count;
     struct rv_tls_der key;
@@ -75,8 +81,6 @@ int rv_tls_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
 /* An identity's certificate and key into a context. */
 rv_error rv_tls_use_identity(SSL_CTX *server, OSSL_LIB_CTX *library,
                              const struct rv_tls_identity *identity);
-void rv_tls_identity_free(struct rv_tls_identity *identity);
-
 rv_error rv_tls_bio_open(struct rv_tls_context *context);
 
 #endif

@@ -54,6 +54,9 @@ ssize_t rv_tls_send_file(struct rv_stream *stream, int file, uint64_t offset, ui
 /* close_notify, once. False: it has not been taken yet. */
 bool rv_tls_say_goodbye(struct rv_stream *stream);
 
+/* The end of this stream must not look like the end of what it was to say: no close_notify. */
+void rv_tls_withhold_goodbye(struct rv_stream *stream);
+
 uint64_t rv_tls_octets_taken(const struct rv_stream *stream);
 
 #endif

@@ -201,6 +201,11 @@ bool rv_tls_say_goodbye(struct rv_stream *stream)
     return rest_of(tls) == 0;
 }
 
+void rv_tls_withhold_goodbye(struct rv_stream *stream)
+{
+    rv_tls_of(stream)->notified = true;
+}
+
 uint64_t rv_tls_octets_taken(const struct rv_stream *stream)
 {
     return rv_tls_of(stream)->taken;

@@ -6,7 +6,7 @@
 #include "server/conn.h"
 
 #include "base/clock.h"
-#include "io/tls.h"
+#include "io/tls_layer.h"
 #include "server/body.h"
 #include "server/dispatch.h"
 #include "server/wire.h"
@@ -112,6 +112,8 @@ static bool finish_exchange(struct rv_conn *conn, bool left)
     if (talk == NULL || talk->running)
         return false;
     if (talk->cut) {
+        if (RV_TLS_BUILT && conn->stream.secure)
+            rv_tls_withhold_goodbye(&conn->stream);
         end(conn, left || talk->body_phase != RV_BODY_NONE);
         return true;
     }

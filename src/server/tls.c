@@ -8,6 +8,7 @@
 #include "server/conn.h"
 #include "server/talk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #if RV_TLS_BUILT
@@ -189,6 +190,100 @@ void rv_server_free_tls(rv_server *server)
     server->tls = NULL;
 }
 
+/* ---- while it runs -------------------------------------------------------------------------------------- */
+
+/* New certificates on their way to a worker. */
+struct renewal {
+    struct rv_message message; /* first */
+    size_t count;
+    struct rv_tls_identity *identities[]; /* each kept */
+};
+
+static void free_renewal(struct renewal *renewal)
+{
+    for (size_t i = 0; i < renewal->count; i++)
+        rv_tls_identity_drop(renewal->identities[i]);
+    free(renewal);
+}
+
+static void renew(struct rv_message *message, void *owner)
+{
+    struct renewal *renewal = (struct renewal *)message;
+    struct rv_worker *worker = owner;
+    char why[RV_TLS_WHY_MAX];
+    if (worker->loop.tls != NULL && !worker->ended &&
+        rv_tls_context_renew(&worker->loop, renewal->identities, why) != 0)
+        rv_server_log(worker->server, "certificates stay as they were: %s", why);
+    free_renewal(renewal);
+}
+
+static struct renewal *make_renewal(struct rv_tls_identity *const *identities, size_t count)
+{
+    struct renewal *renewal = calloc(1, sizeof *renewal + count * sizeof(void *));
+    if (renewal == NULL)
+        return NULL;
+    renewal->message.run = renew;
+    renewal->count = count;
+    for (size_t i = 0; i < count; i++)
+        renewal->identities[i] = rv_tls_identity_keep(identities[i]);
+    return renewal;
+}
+
+/* All workers, or none. */
+static rv_error renew_workers(rv_server *server, struct rv_tls_identity *const *identities)
+{
+    struct renewal *renewals[RV_WORKERS_MAX];
+    unsigned count = server->worker_count, made = 0;
+    while (made < count) {
+        renewals[made] = make_renewal(identities, server->tls->identity_count);
+        if (renewals[made] == NULL)
+            break;
+        made++;
+    }
+    for (unsigned i = 0; i < made; i++)
+        if (made == count)
+            rv_loop_post(&server->workers[i]->loop, &renewals[i]->message);
+        else
+            free_renewal(renewals[i]);
+    return made == count ? 0 : RV_ENOMEM;
+}
+
+/* Whichever of the two arrays is not the server's any more. */
+static void free_identities(struct rv_tls_identity **identities, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        rv_tls_identity_drop(identities[i]);
+    free(identities);
+}
+
+static bool may_reload(const rv_server *server)
+{
+    int phase = atomic_load(&server->phase);
+    return (phase == RV_SERVER_RUNNING || phase == RV_SERVER_TESTED) && server->tls != NULL &&
+           server->tls->identity_count > 0;
+}
+
+rv_error rv_tls_reload(rv_server *server, char *why, size_t why_size)
+{
+    char text[RV_TLS_WHY_MAX] = "the server does not run, or does not speak TLS";
+    struct rv_tls_identity **fresh = NULL;
+    rv_error error = RV_ESTATE;
+    if (may_reload(server))
+        error = rv_tls_read_again(server->tls, &fresh, text);
+    if (error == 0) {
+        struct rv_tls_settings *settings = server->tls;
+        error = renew_workers(server, fresh);
+        snprintf(text, sizeof text, "%s", error == 0 ? "" : "out of memory");
+        struct rv_tls_identity **old = error == 0 ? settings->identities : fresh;
+        if (error == 0)
+            settings->identities = fresh;
+        free_identities(old, settings->identity_count);
+    }
+    if (why != NULL && why_size > 0)
+        snprintf(why, why_size, "%s", error == 0 ? "" : text);
+    return error;
+}
+
 /* ---- what was agreed on -------------------------------------------------------------------------------- */
 
 static const char *copy(struct rv_arena *arena, const char *text)
@@ -255,6 +350,14 @@ rv_error rv_tls_set(rv_server *server, const rv_tls_options *options)
 {
     (void)options;
     return refuse(server);
+}
+
+rv_error rv_tls_reload(rv_server *server, char *why, size_t why_size)
+{
+    (void)server;
+    if (why != NULL && why_size > 0)
+        snprintf(why, why_size, "this library was built without TLS (CMake option RV_TLS)");
+    return RV_ESTATE;
 }
 
 rv_error rv_server_check_tls(rv_server *server)

@@ -2,6 +2,8 @@
 
 import re
 import select
+import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -325,15 +327,43 @@ def test_a_stop_ends_connections_with_a_goodbye(servers):
         assert b"Connection: close" in answer and answer.endswith(b"slept\n")
 
 
+def test_certificates_are_read_again_at_sighup(servers, certificate, tmp_path):
+    paths = [str(tmp_path / "site.crt"), str(tmp_path / "site.key")]
+
+    def put(name):
+        for source, target in zip(certificate(name), paths):
+            shutil.copy(source, target)
+
+    put("old.example")
+    server = start(servers, "--tls-cert", paths[0], "--tls-key", paths[1], "--workers", "2")
+    with connect(server.port) as before:
+        answer_of(before)
+        put("new.example")
+        server.process.send_signal(signal.SIGHUP)
+        assert server.stderr.wait_for(lambda lines: any("read again" in line for line in lines), 10)
+        for _ in range(8):  # every worker
+            wait_until(lambda: "CN = new.example" in s_client(server.port))
+        (tmp_path / "site.key").write_text("no key")
+        server.process.send_signal(signal.SIGHUP)
+        assert server.stderr.wait_for(
+            lambda lines: any("stay as they were" in line and "site.key" in line
+                              for line in lines), 10)
+        assert "CN = new.example" in s_client(server.port)
+        answer_of(before)
+
+
 @pytest.mark.tsan
-def test_workers_do_not_race(servers):
-    server = start(servers, "--tls-self-signed", "--workers", "2", preset="tsan")
+def test_workers_do_not_race(servers, certificate):
+    crt, key = certificate("one.example")
+    server = start(servers, "--tls-cert", crt, "--tls-key", key, "--workers", "2", preset="tsan")
+    server.process.send_signal(signal.SIGHUP)
     result = run("curl", "--silent", "--insecure", "--max-time", "15", "--parallel",
                  "--parallel-max", "8", f"https://127.0.0.1:{server.port}/ok?[1-40]",
                  f"https://127.0.0.1:{server.port}/pool/ok?[1-40]", "-o", "/dev/null")
     assert result.returncode == 0, result.stderr
     made, session = context(), None
     for _ in range(10):
+        server.process.send_signal(signal.SIGHUP)
         with connect(server.port, made, session) as secure:
             answer_of(secure)
             session = secure.session

@@ -351,6 +351,82 @@ static void tickets_can_be_switched_off(void **state)
     assert_false(SSL_SESSION_has_ticket(SSL_get_session(tls_client()->ssl)));
 }
 
+/* ---- new certificates while it runs ------------------------------------------------------------------- */
+
+static void serve_file(const char *name)
+{
+    make_certificate("site", (struct wanted_certificate){.name = name});
+    assert_int_equal(rv_tls_certificate(tested, made("site.crt"), made("site.key"), NULL), 0);
+}
+
+static void a_new_certificate_is_for_new_clients(void **state)
+{
+    (void)state;
+    char why[128] = "?";
+    serve_file("old.example");
+    assert_true(tls_shake());
+    expect_name("", "old.example");
+    make_certificate("site", (struct wanted_certificate){.name = "new.example"});
+    assert_int_equal(rv_tls_reload(tested, why, sizeof why), 0);
+    assert_string_equal(why, "");
+    rv_test_settle(client());
+    expect_info("TLSv1.3||nobody|new");
+    tls_as(1);
+    assert_true(tls_shake());
+    expect_name("", "new.example");
+}
+
+static void a_new_certificate_that_is_bad_changes_nothing(void **state)
+{
+    (void)state;
+    char why[512];
+    serve_file("old.example");
+    assert_true(tls_shake());
+    make_certificate("site", (struct wanted_certificate){.begins_s = -7200, .ends_s = -3600});
+    assert_int_equal(rv_tls_reload(tested, why, sizeof why), RV_EINVAL);
+    assert_non_null(strstr(why, "site.crt has expired"));
+    assert_int_equal(rv_tls_reload(tested, NULL, 0), RV_EINVAL);
+    rv_test_settle(client());
+    tls_as(1);
+    assert_true(tls_shake());
+    expect_name("", "old.example");
+}
+
+static void a_handshake_may_span_a_reload(void **state)
+{
+    (void)state;
+    serve_file("old.example");
+    rv_test_window(client(), 100);
+    assert_false(tls_shake());
+    make_certificate("site", (struct wanted_certificate){.name = "new.example"});
+    assert_int_equal(rv_tls_reload(tested, NULL, 0), 0);
+    rv_test_settle(client());
+    rv_test_window(client(), RV_NO_LIMIT);
+    expect_info("TLSv1.3||nobody|new");
+    expect_name("", "old.example");
+}
+
+static void a_ticket_outlives_a_reload(void **state)
+{
+    (void)state;
+    serve_file("localhost");
+    take_ticket(TLS1_3_VERSION);
+    make_certificate("site", (struct wanted_certificate){0});
+    assert_int_equal(rv_tls_reload(tested, NULL, 0), 0);
+    rv_test_settle(client());
+    come_back(1, TLS1_3_VERSION);
+    expect_info("TLSv1.3||nobody|resumed");
+}
+
+static void only_a_server_that_runs_reloads(void **state)
+{
+    (void)state;
+    char why[128];
+    serve_file("localhost");
+    assert_int_equal(rv_tls_reload(tested, why, sizeof why), RV_ESTATE);
+    assert_non_null(strstr(why, "does not run"));
+}
+
 /* ---- clients with certificates ------------------------------------------------------------------------ */
 
 static void serve_clients(rv_tls_client_mode mode)
@@ -440,6 +516,11 @@ int main(void)
         TEST(a_ticket_of_the_former_key_is_taken_and_renewed),
         TEST(a_ticket_of_an_older_key_is_not_taken),
         TEST(tickets_can_be_switched_off),
+        TEST(a_new_certificate_is_for_new_clients),
+        TEST(a_new_certificate_that_is_bad_changes_nothing),
+        TEST(a_handshake_may_span_a_reload),
+        TEST(a_ticket_outlives_a_reload),
+        TEST(only_a_server_that_runs_reloads),
         TEST(a_client_can_be_required_to_identify_itself),
         TEST(a_client_without_the_required_certificate_is_refused),
         TEST(a_client_may_identify_itself),

@@ -390,6 +390,25 @@ static void a_changed_octet_ends_the_connection(void **state)
     assert_int_equal(COUNTER(requests), 0);
 }
 
+static int fail_half_way(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    rv_begin(talk, 200);
+    rv_write(talk, RV_LIT("half of it"));
+    return RV_EIO;
+}
+
+/* HTTP/1.0 has nothing but the end of the connection to end an answer. */
+static void an_answer_that_failed_is_not_followed_by_goodbye(void **state)
+{
+    (void)state;
+    route("GET /half", fail_half_way, NULL);
+    tls_say("GET /half HTTP/1.0\r\n\r\n");
+    expect_closed();
+    assert_true(tls_client()->plain.len > 10);
+    assert_false(tls_heard_goodbye());
+}
+
 /* ---- handshakes that come to nothing ------------------------------------------------------------------ */
 
 static void plain_http_is_told_in_the_clear_that_this_is_tls(void **state)
@@ -490,6 +509,7 @@ int main(void)
         TEST(an_end_without_goodbye_is_a_loss),
         TEST(a_truncated_record_is_a_loss),
         TEST(a_changed_octet_ends_the_connection),
+        TEST(an_answer_that_failed_is_not_followed_by_goodbye),
         TEST(plain_http_is_told_in_the_clear_that_this_is_tls),
         TEST(other_octets_end_the_connection),
         TEST(a_silent_client_is_closed),
