@@ -191,7 +191,7 @@ static uint64_t load(const _Atomic uint64_t *place)
 }
 
 struct totals {
-    uint64_t started, answered, failed, octets, open, p99_us;
+    uint64_t answered, failed, p99_us;
     uint64_t connects, connect_failures, receive_failures, clients_refused;
 };
 
@@ -201,11 +201,8 @@ static struct totals totals_of(const struct run *run)
     for (unsigned i = 0; i < run->shared.threads; i++) {
         const struct rv_recorder_view *view = &run->workers[i].thread.recorder.view;
         uint64_t p99_us = load(&view->p99_us);
-        sum.started += load(&view->started);
         sum.answered += load(&view->answered);
         sum.failed += load(&view->failed);
-        sum.octets += load(&view->octets);
-        sum.open += load(&view->open);
         sum.connects += load(&view->connects);
         sum.connect_failures += load(&view->connect_failures);
         sum.receive_failures += load(&view->receive_failures);
@@ -254,21 +251,17 @@ static void tell_progress(struct run *run, const struct rv_load_watch *watch,
 {
     uint64_t elapsed_us = now_us - run->start_us;
     uint64_t tick_us = now_us - run->last_tick_us;
+    double done = done_share(run->plan, sum, elapsed_us);
     struct rv_load_progress progress = {
         .elapsed_us = elapsed_us,
-        .started = sum->started,
         .answered = sum->answered,
         .failed = sum->failed,
-        .octets = sum->octets,
-        .open = sum->open,
         .p99_us = sum->p99_us,
-        .done = done_share(run->plan, sum, elapsed_us),
         .left_us = UINT64_MAX,
     };
     progress.rate_per_s = (double)(sum->answered - run->last_answered) * 1e6 / (double)tick_us;
-    if (progress.done > 0)
-        progress.left_us =
-            (uint64_t)((double)elapsed_us * (1 - progress.done) / progress.done + 0.5);
+    if (done > 0)
+        progress.left_us = (uint64_t)((double)elapsed_us * (1 - done) / done + 0.5);
     run->last_answered = sum->answered;
     run->last_tick_us = now_us;
     watch->on_progress(&progress, watch->ctx);

@@ -14,12 +14,9 @@
 /* How far a run is, as of now. */
 struct rv_load_progress {
     uint64_t elapsed_us;
-    uint64_t started, answered, failed;
-    uint64_t octets;   /* received */
-    uint64_t open;     /* connections */
+    uint64_t answered, failed;
     double rate_per_s; /* answers, of the last tick */
     uint64_t p99_us;   /* so far, within 3 %; of answers, total */
-    double done;       /* 0 to 1; < 0: not known */
     uint64_t left_us;  /* by the pace so far; UINT64_MAX: not known */
 };
 

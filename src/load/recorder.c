@@ -248,15 +248,12 @@ static void publish(_Atomic uint64_t *place, uint64_t value)
     atomic_store_explicit(place, value, memory_order_relaxed);
 }
 
-void rv_recorder_publish(struct rv_recorder *recorder, uint64_t open)
+void rv_recorder_publish(struct rv_recorder *recorder)
 {
     const struct rv_load_result *result = &recorder->result;
-    publish(&recorder->view.started, result->started);
     publish(&recorder->view.answered, result->answered);
     publish(&recorder->view.failed, result->failed);
-    publish(&recorder->view.octets, result->received_octets);
     publish(&recorder->view.connects, result->connects);
-    publish(&recorder->view.open, open);
 }
 
 /* ---- adding up ----------------------------------------------------------------------------------------- */

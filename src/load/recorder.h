@@ -35,7 +35,7 @@ struct rv_period_record {
 
 /* Published for the watching thread. */
 struct rv_recorder_view {
-    _Atomic uint64_t started, answered, failed, octets, open;
+    _Atomic uint64_t answered, failed;
     _Atomic uint64_t p99_us;   /* so far; as of the last full period */
     _Atomic uint64_t connects; /* that succeeded */
     _Atomic uint64_t connect_failures;
@@ -79,7 +79,8 @@ void rv_recorder_received(struct rv_recorder *recorder, uint64_t octets, uint64_
 void rv_recorder_unfinished(struct rv_recorder *recorder, const struct rv_exchange *exchange,
                             uint64_t now_us);
 
-void rv_recorder_publish(struct rv_recorder *recorder, uint64_t open);
+/* Brings the view up to date. */
+void rv_recorder_publish(struct rv_recorder *recorder);
 
 /* Adds up the threads' parts. The series are brought to one period first. RV_ENOMEM. */
 rv_error rv_recorders_merge(struct rv_recorder *const *recorders, unsigned count,

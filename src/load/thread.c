@@ -368,7 +368,7 @@ static void account(struct rv_load_thread *thread, uint64_t now_us)
         thread->counted_octets += octets;
         rv_recorder_received(&thread->recorder, octets, now_us);
     }
-    rv_recorder_publish(&thread->recorder, thread->open);
+    rv_recorder_publish(&thread->recorder);
 }
 
 bool rv_load_thread_turn(struct rv_load_thread *thread)

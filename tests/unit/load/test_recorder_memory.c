@@ -69,7 +69,7 @@ static void record(struct rv_recorder *recorder, uint64_t from_s, uint64_t to_s)
         if (number % 100 == 0)
             rv_recorder_connected(recorder, took_us, now_us);
     }
-    rv_recorder_publish(recorder, 1);
+    rv_recorder_publish(recorder);
 }
 
 struct seen {
