@@ -492,6 +492,10 @@ typedef struct rv_tls_certificate_options {
        octets, and returns its length; negative: there is none. NULL: encrypted keys are refused. */
     int (*password)(char *text, size_t size, void *ctx);
     void *ctx;
+    /* An OCSP response about the certificate, in DER (RFC 6960), that clients who ask get with the
+       handshake; NULL: none. It must say that the certificate is good, and be of today; keeping it so
+       takes rv_tls_reload. */
+    const char *ocsp_file;
 } rv_tls_certificate_options;
 
 /*

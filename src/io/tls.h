@@ -41,10 +41,11 @@ struct rv_tls_settings {
 };
 
 /* Adds a certificate. The files are PEM: the certificate first, then its chain; the key may be in the
-   same file. `password` may be NULL. Checks that all is readable, fits together and is valid now; on
+   same file. `ocsp` is an OCSP response in DER, for clients that ask for one; it and `password` may be
+   NULL. Checks that all is readable, fits together and is valid now; on
    failure `why` (RV_TLS_WHY_MAX) is a sentence that names the file. */
 rv_error rv_tls_add_certificate_files(struct rv_tls_settings *settings, const char *certificate,
-                                      const char *key,
+                                      const char *key, const char *ocsp,
                                       int (*password)(char *text, size_t size, void *ctx),
                                       void *password_ctx, char *why);
 

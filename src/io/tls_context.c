@@ -127,7 +127,7 @@ static rv_error set_clients(SSL_CTX *server, const struct rv_tls_settings *setti
     return good ? 0 : say(why, "the certificates for clients", "");
 }
 
-static rv_error open_server(struct rv_tls_context *context, const struct rv_tls_identity *identity,
+static rv_error open_server(struct rv_tls_context *context, struct rv_tls_identity *identity,
                             char *why)
 {
     const struct rv_tls_settings *settings = context->settings;

@@ -4,17 +4,20 @@
  */
 #include "io/tls_inner.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define FILE_BYTES_MAX (1024 * 1024)
-#define SELF_MADE_S (30L * 24 * 3600)
+
+/* What an identity is read from. */
+struct files {
+    const char *certificate, *key;
+    const char *ocsp; /* NULL: none */
+};
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
@@ -182,6 +185,8 @@ void rv_tls_identity_drop(struct rv_tls_identity *identity)
         return;
     free(identity->certificate_file);
     free(identity->key_file);
+    free(identity->ocsp_file);
+    OPENSSL_free(identity->staple.octets);
     for (size_t i = 0; i < identity->certificate_count; i++)
         OPENSSL_free(identity->certificates[i].octets);
     free(identity->certificates);
@@ -201,8 +206,7 @@ static bool add(struct rv_tls_settings *settings, struct rv_tls_identity *identi
     return true;
 }
 
-/* NULL: no memory. */
-static struct rv_tls_identity *make_identity(STACK_OF(X509) * chain, EVP_PKEY *key)
+struct rv_tls_identity *rv_tls_identity_new(STACK_OF(X509) * chain, EVP_PKEY *key)
 {
     struct rv_tls_identity *identity = calloc(1, sizeof *identity);
     if (identity == NULL)
@@ -217,8 +221,8 @@ static struct rv_tls_identity *make_identity(STACK_OF(X509) * chain, EVP_PKEY *k
     return NULL;
 }
 
-static rv_error add_made(struct rv_tls_settings *settings, struct rv_tls_identity *identity,
-                         char *why)
+rv_error rv_tls_identity_add(struct rv_tls_settings *settings, struct rv_tls_identity *identity,
+                             char *why)
 {
     if (identity != NULL && add(settings, identity))
         return 0;
@@ -226,19 +230,41 @@ static rv_error add_made(struct rv_tls_settings *settings, struct rv_tls_identit
     return say(why, RV_ENOMEM, "cannot keep the certificate%s: %s", "", "out of memory");
 }
 
-static bool remember_files(struct rv_tls_identity *identity, const char *certificate,
-                           const char *key, const struct password *password)
+static bool remember_files(struct rv_tls_identity *identity, const struct files *files,
+                           const struct password *password)
 {
-    identity->certificate_file = strdup(certificate);
-    identity->key_file = strdup(key);
+    identity->certificate_file = strdup(files->certificate);
+    identity->key_file = strdup(files->key);
+    identity->ocsp_file = files->ocsp == NULL ? NULL : strdup(files->ocsp);
     identity->password = password->ask;
     identity->password_ctx = password->ctx;
-    return identity->certificate_file != NULL && identity->key_file != NULL;
+    return identity->certificate_file != NULL && identity->key_file != NULL &&
+           (identity->ocsp_file != NULL || files->ocsp == NULL);
 }
 
-static rv_error read_identity(const char *certificate, const char *key, struct password *password,
+static rv_error read_staple(const char *path, struct rv_tls_der *staple, char *why)
+{
+    struct rv_buffer content = {0};
+    rv_error error = read_file(path, &content, why);
+    if (error == 0) {
+        const char *fault = rv_tls_staple_fault(rv_slice(content.ptr, content.len));
+        if (fault == NULL) {
+            staple->octets = OPENSSL_memdup(content.ptr, content.len);
+            staple->length = (int)content.len;
+        }
+        if (fault != NULL)
+            error = say(why, RV_EINVAL, "the OCSP response in %s cannot be used: %s", path, fault);
+        else if (staple->octets == NULL)
+            error = say(why, RV_ENOMEM, "cannot read %s: %s", path, "out of memory");
+    }
+    rv_buffer_free(&content);
+    return error;
+}
+
+static rv_error read_identity(const struct files *files, struct password *password,
                               struct rv_tls_identity **identity, char *why)
 {
+    const char *certificate = files->certificate, *key = files->key;
     STACK_OF(X509) *chain = sk_X509_new_null();
     EVP_PKEY *private_key = NULL;
     *identity = NULL;
@@ -255,12 +281,15 @@ static rv_error read_identity(const char *certificate, const char *key, struct p
     if (error == 0)
         error = check_chain(certificate, chain, why);
     if (error == 0) {
-        *identity = make_identity(chain, private_key);
-        if (*identity == NULL || !remember_files(*identity, certificate, key, password)) {
-            rv_tls_identity_drop(*identity);
-            *identity = NULL;
+        *identity = rv_tls_identity_new(chain, private_key);
+        if (*identity == NULL || !remember_files(*identity, files, password))
             error = say(why, RV_ENOMEM, "cannot read %s: %s", certificate, "out of memory");
-        }
+        else if (files->ocsp != NULL)
+            error = read_staple(files->ocsp, &(*identity)->staple, why);
+    }
+    if (error != 0) {
+        rv_tls_identity_drop(*identity);
+        *identity = NULL;
     }
     EVP_PKEY_free(private_key);
     sk_X509_pop_free(chain, X509_free);
@@ -268,14 +297,15 @@ static rv_error read_identity(const char *certificate, const char *key, struct p
 }
 
 rv_error rv_tls_add_certificate_files(struct rv_tls_settings *settings, const char *certificate,
-                                      const char *key,
+                                      const char *key, const char *ocsp,
                                       int (*password)(char *text, size_t size, void *ctx),
                                       void *password_ctx, char *why)
 {
     struct password asked = {password, password_ctx, false};
+    struct files files = {certificate, key, ocsp};
     struct rv_tls_identity *identity;
-    rv_error error = read_identity(certificate, key, &asked, &identity, why);
-    return error == 0 ? add_made(settings, identity, why) : error;
+    rv_error error = read_identity(&files, &asked, &identity, why);
+    return error == 0 ? rv_tls_identity_add(settings, identity, why) : error;
 }
 
 rv_error rv_tls_read_again(const struct rv_tls_settings *settings, struct rv_tls_identity ***fresh,
@@ -289,10 +319,11 @@ rv_error rv_tls_read_again(const struct rv_tls_settings *settings, struct rv_tls
     for (; done < count && error == 0; done++) {
         struct rv_tls_identity *old = settings->identities[done];
         struct password asked = {old->password, old->password_ctx, false};
+        struct files files = {old->certificate_file, old->key_file, old->ocsp_file};
         if (old->certificate_file == NULL)
             all[done] = rv_tls_identity_keep(old);
         else
-            error = read_identity(old->certificate_file, old->key_file, &asked, &all[done], why);
+            error = read_identity(&files, &asked, &all[done], why);
     }
     *fresh = error == 0 ? all : NULL;
     if (error == 0)
@@ -323,75 +354,6 @@ rv_error rv_tls_read_client_ca(struct rv_tls_settings *settings, const char *fil
     return 0;
 }
 
-/* ---- a certificate of one's own ------------------------------------------------------------------------ */
-
-static bool add_extension(X509 *certificate, int kind, const char *value)
-{
-    X509V3_CTX context;
-    X509V3_set_ctx_nodb(&context);
-    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
-    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, kind, value);
-    bool good = extension != NULL && X509_add_ext(certificate, extension, -1) == 1;
-    X509_EXTENSION_free(extension);
-    return good;
-}
-
-static bool fill_in(X509 *certificate, EVP_PKEY *key, const char *name)
-{
-    unsigned char octets[6], address[sizeof(struct in6_addr)];
-    uint64_t serial = 0;
-    char names[400];
-    bool is_ip = inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
-    snprintf(names, sizeof names, "%s:%s,DNS:localhost,IP:127.0.0.1,IP:::1", is_ip ? "IP" : "DNS",
-             name);
-    X509_NAME *subject = X509_get_subject_name(certificate);
-    if (RAND_bytes(octets, sizeof octets) != 1)
-        return false;
-    for (size_t i = 0; i < sizeof octets; i++)
-        serial = serial << 8 | octets[i];
-    return X509_set_version(certificate, X509_VERSION_3) == 1 &&
-           ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial) == 1 &&
-           X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) != NULL &&
-           X509_gmtime_adj(X509_getm_notAfter(certificate), SELF_MADE_S) != NULL &&
-           X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1,
-                                      -1, 0) == 1 &&
-           X509_set_issuer_name(certificate, subject) == 1 &&
-           X509_set_pubkey(certificate, key) == 1 &&
-           add_extension(certificate, NID_subject_alt_name, names) &&
-           add_extension(certificate, NID_basic_constraints, "critical,CA:FALSE") &&
-           add_extension(certificate, NID_key_usage, "critical,digitalSignature") &&
-           add_extension(certificate, NID_ext_key_usage, "serverAuth") &&
-           X509_sign(certificate, key, EVP_sha256()) > 0;
-}
-
-/* What goes into the extensions' little language must not be able to say more than a name. */
-static bool is_name(const char *name)
-{
-    size_t length =
-        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:*");
-    return length > 0 && length <= 64 && name[length] == '\0';
-}
-
-rv_error rv_tls_add_self_made(struct rv_tls_settings *settings, const char *name, char *why)
-{
-    if (!is_name(name))
-        return say(why, RV_EINVAL, "cannot make a certificate for \"%.80s\": %s", name,
-                   "it must be a host name or an address of at most 64 characters");
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = X509_new();
-    STACK_OF(X509) *chain = sk_X509_new_null();
-    rv_error error = 0;
-    if (key == NULL || certificate == NULL || chain == NULL || !fill_in(certificate, key, name) ||
-        sk_X509_push(chain, certificate) == 0)
-        error = say(why, RV_ENOMEM, "cannot make a certificate for \"%s\"%s", name, "");
-    else
-        error = add_made(settings, make_identity(chain, key), why);
-    sk_X509_free(chain);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-    return error;
-}
-
 /* ---- using --------------------------------------------------------------------------------------------- */
 
 static X509 *parse(OSSL_LIB_CTX *library, const struct rv_tls_der *der)
@@ -416,14 +378,15 @@ static bool use_certificate(SSL_CTX *server, OSSL_LIB_CTX *library, const struct
 }
 
 rv_error rv_tls_use_identity(SSL_CTX *server, OSSL_LIB_CTX *library,
-                             const struct rv_tls_identity *identity)
+                             struct rv_tls_identity *identity)
 {
     for (size_t i = 0; i < identity->certificate_count; i++)
         if (!use_certificate(server, library, &identity->certificates[i], i == 0))
             return RV_EINVAL;
     const unsigned char *octets = identity->key.octets;
     EVP_PKEY *key = d2i_AutoPrivateKey_ex(NULL, &octets, identity->key.length, library, NULL);
-    bool good = key != NULL && SSL_CTX_use_PrivateKey(server, key) == 1;
+    bool good = key != NULL && SSL_CTX_use_PrivateKey(server, key) == 1 &&
+                rv_tls_use_staple(server, identity);
     EVP_PKEY_free(key);
     return good ? 0 : RV_EINVAL;
 }

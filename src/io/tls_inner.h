@@ -42,11 +42,13 @@ struct rv_tls_identity {
     _Atomic unsigned users;
     char *certificate_file; /* owned, as the next; where it was read from; NULL: it was made */
     char *key_file;
+    char *ocsp_file;
     int (*password)(char *text, size_t size, void *ctx);
     void *password_ctx;
     struct rv_tls_der *certificates; /* the leaf first */
     size_t certificate_count;
     struct rv_tls_der key;
+    struct rv_tls_der staple; /* an OCSP response; its octets NULL: none */
 };
 
 struct rv_tls_context {
@@ -80,7 +82,20 @@ int rv_tls_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
 
 /* An identity's certificate and key into a context. */
 rv_error rv_tls_use_identity(SSL_CTX *server, OSSL_LIB_CTX *library,
-                             const struct rv_tls_identity *identity);
+                             struct rv_tls_identity *identity);
+/* An identity of a chain, the leaf first, and its key. NULL: no memory. */
+struct rv_tls_identity *rv_tls_identity_new(STACK_OF(X509) * chain, EVP_PKEY *key);
+
+/* Adds it, or drops it; NULL is RV_ENOMEM. */
+rv_error rv_tls_identity_add(struct rv_tls_settings *settings, struct rv_tls_identity *identity,
+                             char *why);
+
+/* Why an OCSP response cannot be used; NULL: it can. */
+const char *rv_tls_staple_fault(rv_bytes der);
+
+/* Makes a context give the identity's response to clients who ask, if there is one. False: no memory. */
+bool rv_tls_use_staple(SSL_CTX *server, struct rv_tls_identity *identity);
+
 rv_error rv_tls_bio_open(struct rv_tls_context *context);
 
 #endif

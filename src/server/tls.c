@@ -54,8 +54,8 @@ rv_error rv_tls_certificate(rv_server *server, const char *certificate_file, con
     if (certificate_file == NULL || key_file == NULL)
         return rv_server_misconfigured(server, RV_EINVAL,
                                        "a certificate is a file and the file of its key");
-    error = rv_tls_add_certificate_files(settings, certificate_file, key_file, options->password,
-                                         options->ctx, why);
+    error = rv_tls_add_certificate_files(settings, certificate_file, key_file, options->ocsp_file,
+                                         options->password, options->ctx, why);
     return error == 0 ? 0 : rv_server_misconfigured(server, error, "%s", why);
 }
 

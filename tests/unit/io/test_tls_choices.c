@@ -5,6 +5,8 @@
 #include "support/tested.h"
 #include "support/tls_peer.h"
 
+#include <openssl/ocsp.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -427,6 +429,121 @@ static void only_a_server_that_runs_reloads(void **state)
     assert_non_null(strstr(why, "does not run"));
 }
 
+/* ---- OCSP --------------------------------------------------------------------------------------------- */
+
+static X509 *read_certificate(const char *name)
+{
+    FILE *in = fopen(made(name), "r");
+    X509 *certificate = PEM_read_X509(in, NULL, NULL, NULL);
+    fclose(in);
+    assert_non_null(certificate);
+    return certificate;
+}
+
+/* A response of "ca" about "leaf". */
+static void make_response(int status, long from_s, long until_s)
+{
+    X509 *ca = read_certificate("ca.crt"), *leaf = read_certificate("leaf.crt");
+    FILE *in = fopen(made("ca.key"), "r");
+    EVP_PKEY *key = PEM_read_PrivateKey(in, NULL, NULL, NULL);
+    fclose(in);
+    OCSP_BASICRESP *basic = OCSP_BASICRESP_new();
+    OCSP_CERTID *id = OCSP_cert_to_id(NULL, leaf, ca);
+    ASN1_TIME *from = X509_gmtime_adj(NULL, from_s), *until = X509_gmtime_adj(NULL, until_s);
+    bool revoked = status == V_OCSP_CERTSTATUS_REVOKED;
+    assert_non_null(OCSP_basic_add1_status(basic, id, status, OCSP_REVOKED_STATUS_UNSPECIFIED,
+                                           revoked ? from : NULL, from, until));
+    assert_int_equal(OCSP_basic_sign(basic, ca, key, EVP_sha256(), NULL, 0), 1);
+    OCSP_RESPONSE *response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic);
+    BIO *out = BIO_new_file(made("leaf.ocsp"), "w");
+    assert_int_equal(i2d_OCSP_RESPONSE_bio(out, response), 1);
+    BIO_free(out);
+    OCSP_RESPONSE_free(response);
+    OCSP_BASICRESP_free(basic);
+    OCSP_CERTID_free(id);
+    ASN1_TIME_free(from);
+    ASN1_TIME_free(until);
+    EVP_PKEY_free(key);
+    X509_free(ca);
+    X509_free(leaf);
+}
+
+static rv_error serve_with_response(void)
+{
+    rv_tls_certificate_options options = {.ocsp_file = made("leaf.ocsp")};
+    return rv_tls_certificate(tested, made("leaf.crt"), made("leaf.key"), &options);
+}
+
+static void make_issued(void)
+{
+    make_certificate("ca", (struct wanted_certificate){.name = "ca", .is_ca = true});
+    make_certificate("leaf", (struct wanted_certificate){.from = "ca"});
+}
+
+static void a_client_that_asks_gets_the_response(void **state)
+{
+    (void)state;
+    const unsigned char *octets;
+    make_issued();
+    make_response(V_OCSP_CERTSTATUS_GOOD, -60, 3600);
+    assert_int_equal(serve_with_response(), 0);
+    tls_begin();
+    SSL_set_tlsext_status_type(tls_client()->ssl, TLSEXT_STATUSTYPE_ocsp);
+    assert_true(tls_shake());
+    long length = SSL_get_tlsext_status_ocsp_resp(tls_client()->ssl, &octets);
+    assert_true(length > 0);
+    OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &octets, length);
+    assert_non_null(response);
+    OCSP_RESPONSE_free(response);
+    tls_as(1);
+    assert_true(tls_shake());
+    assert_true(SSL_get_tlsext_status_ocsp_resp(tls_client()->ssl, &octets) <= 0);
+}
+
+static void a_response_outlives_a_reload_in_a_handshake(void **state)
+{
+    (void)state;
+    const unsigned char *octets;
+    make_issued();
+    make_response(V_OCSP_CERTSTATUS_GOOD, -60, 3600);
+    assert_int_equal(serve_with_response(), 0);
+    tls_begin();
+    SSL_set_tlsext_status_type(tls_client()->ssl, TLSEXT_STATUSTYPE_ocsp);
+    rv_test_send(client(), RV_LIT("")); /* it is there, and has not begun */
+    assert_int_equal(rv_tls_reload(tested, NULL, 0), 0);
+    rv_test_settle(client());
+    assert_true(tls_shake());
+    assert_true(SSL_get_tlsext_status_ocsp_resp(tls_client()->ssl, &octets) > 0);
+}
+
+static void a_response_that_is_not_good_is_refused(void **state)
+{
+    (void)state;
+    make_issued();
+    make_response(V_OCSP_CERTSTATUS_REVOKED, -60, 3600);
+    assert_int_equal(serve_with_response(), RV_EINVAL);
+    assert_non_null(strstr(rv_server_error_text(tested), "leaf.ocsp cannot be used"));
+    assert_non_null(strstr(rv_server_error_text(tested), "certificate is good"));
+}
+
+static void a_response_of_yesterday_is_refused(void **state)
+{
+    (void)state;
+    make_issued();
+    make_response(V_OCSP_CERTSTATUS_GOOD, -7200, -3600);
+    assert_int_equal(serve_with_response(), RV_EINVAL);
+    assert_non_null(strstr(rv_server_error_text(tested), "its time is over"));
+}
+
+static void a_file_that_is_no_response_is_refused(void **state)
+{
+    (void)state;
+    make_issued();
+    concatenate("leaf.ocsp", "ca.crt", "leaf.crt");
+    assert_int_equal(serve_with_response(), RV_EINVAL);
+    assert_non_null(strstr(rv_server_error_text(tested), "no OCSP response"));
+}
+
 /* ---- clients with certificates ------------------------------------------------------------------------ */
 
 static void serve_clients(rv_tls_client_mode mode)
@@ -521,6 +638,11 @@ int main(void)
         TEST(a_handshake_may_span_a_reload),
         TEST(a_ticket_outlives_a_reload),
         TEST(only_a_server_that_runs_reloads),
+        TEST(a_client_that_asks_gets_the_response),
+        TEST(a_response_outlives_a_reload_in_a_handshake),
+        TEST(a_response_that_is_not_good_is_refused),
+        TEST(a_response_of_yesterday_is_refused),
+        TEST(a_file_that_is_no_response_is_refused),
         TEST(a_client_can_be_required_to_identify_itself),
         TEST(a_client_without_the_required_certificate_is_refused),
         TEST(a_client_may_identify_itself),
