@@ -79,12 +79,6 @@ static int about(const char *option, const char *sentence, char *why)
     return RV_EXIT_USAGE;
 }
 
-static int no_memory(char *why)
-{
-    snprintf(why, RV_BENCH_WHY_MAX, "out of memory");
-    return RV_EXIT_NO_START;
-}
-
 /* "http://user:pass@host:port" to where connections go and what the proxy is told. */
 static int set_proxy(const char *text, struct rv_load_target *target, char **credentials, char *why)
 {
@@ -104,7 +98,7 @@ static int set_proxy(const char *text, struct rv_load_target *target, char **cre
                      : asprintf(&target->proxy, "%s%.*s%s", open, host, url.host.ptr, close);
     if (length < 0)
         target->proxy = NULL;
-    return length < 0 ? no_memory(why) : 0;
+    return length < 0 ? rv_bench_no_memory(why) : 0;
 }
 
 static int set_places(const struct rv_bench_options *options, struct rv_load_target *target,
@@ -117,7 +111,7 @@ static int set_places(const struct rv_bench_options *options, struct rv_load_tar
             return code;
     }
     if (options->unix_path != NULL && (target->unix_path = strdup(options->unix_path)) == NULL)
-        return no_memory(why);
+        return rv_bench_no_memory(why);
     if (options->source != NULL && rv_source_parse(options->source, &target->source, sentence) != 0)
         return about("--source", sentence, why);
     return 0;
@@ -143,7 +137,7 @@ static int make_from(const struct rv_bench_options *options, const struct rv_ben
     struct rv_load_plan *load = &plan->load;
     char *proxy_credentials = NULL;
     if (rv_target_set_url(&load->target, urls->texts.items[0], &urls->urls[0]) != 0)
-        return no_memory(why);
+        return rv_bench_no_memory(why);
     int code = set_places(options, &load->target, &proxy_credentials, why);
     if (code == 0)
         code = rv_bench_requests_make(options, urls, proxy_credentials, load, why);

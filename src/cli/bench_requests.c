@@ -23,15 +23,9 @@ struct common {
     const char *proxy_credentials;
 };
 
-static int no_memory(char *why)
-{
-    snprintf(why, RV_BENCH_WHY_MAX, "out of memory");
-    return RV_EXIT_NO_START;
-}
-
 static int file_error(rv_error error, char *why)
 {
-    return error == 0 ? 0 : error == RV_ENOMEM ? no_memory(why) : RV_EXIT_NO_START;
+    return error == 0 ? 0 : error == RV_ENOMEM ? rv_bench_no_memory(why) : RV_EXIT_NO_START;
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -50,14 +44,14 @@ static int make_field(const char *text, struct rv_request_field *field, char *wh
     field->name = strndup(text, is_empty ? length - 1 : (size_t)(colon - text));
     field->value = is_empty || value.len > 0 ? strndup(value.ptr, value.len) : NULL;
     bool complete = field->name != NULL && (field->value != NULL || (!is_empty && value.len == 0));
-    return complete ? 0 : no_memory(why);
+    return complete ? 0 : rv_bench_no_memory(why);
 }
 
 static int make_fields(const struct rv_bench_options *options, struct common *common, char *why)
 {
     common->fields = calloc(options->fields.count + 1, sizeof *common->fields);
     if (common->fields == NULL)
-        return no_memory(why);
+        return rv_bench_no_memory(why);
     int code = 0;
     for (size_t i = 0; i < options->fields.count && code == 0; i++) {
         common->field_count++;
@@ -73,7 +67,7 @@ static int append_data(const char *data, struct rv_buffer *body, char *why)
 {
     if (data[0] == '@')
         return file_error(rv_file_read(data + 1, body, why), why);
-    return rv_buffer_append(body, rv_str(data)) == 0 ? 0 : no_memory(why);
+    return rv_buffer_append(body, rv_str(data)) == 0 ? 0 : rv_bench_no_memory(why);
 }
 
 static int make_body(const struct rv_bench_options *options, struct common *common, char *why)
@@ -81,7 +75,7 @@ static int make_body(const struct rv_bench_options *options, struct common *comm
     const struct rv_texts *data = options->json.count > 0 ? &options->json : &options->data;
     for (size_t i = 0; i < data->count; i++) {
         if (i > 0 && data == &options->data && rv_buffer_append(&common->body, RV_LIT("&")) != 0)
-            return no_memory(why);
+            return rv_bench_no_memory(why);
         int code = append_data(data->items[i], &common->body, why);
         if (code != 0)
             return code;
@@ -145,7 +139,7 @@ static int build_for(const struct rv_bench_options *options, const struct common
                                                   : NULL,
     };
     rv_error error = rv_request_build(&parts, request, why);
-    return error == 0 ? 0 : error == RV_ENOMEM ? no_memory(why) : RV_EXIT_USAGE;
+    return error == 0 ? 0 : error == RV_ENOMEM ? rv_bench_no_memory(why) : RV_EXIT_USAGE;
 }
 
 static int make_request(const struct rv_bench_options *options, const struct common *common,
@@ -158,7 +152,7 @@ static int make_request(const struct rv_bench_options *options, const struct com
         return code;
     char *absolute = to->proxy == NULL ? NULL : absolute_form(to->authority, url->target);
     if (to->proxy != NULL && absolute == NULL)
-        code = no_memory(why);
+        code = rv_bench_no_memory(why);
     else
         code = build_for(options, common, to, absolute == NULL ? url->target : rv_str(absolute),
                          credentials, request, why);
@@ -173,7 +167,7 @@ int rv_bench_requests_make(const struct rv_bench_options *options, const struct 
     struct common common = {.proxy_credentials = proxy_credentials};
     plan->requests = calloc(urls->texts.count, sizeof *plan->requests);
     if (plan->requests == NULL)
-        return no_memory(why);
+        return rv_bench_no_memory(why);
     int code = make_fields(options, &common, why);
     if (code == 0)
         code = make_body(options, &common, why);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(char *why)
+int rv_bench_no_memory(char *why)
 {
     snprintf(why, RV_BENCH_WHY_MAX, "out of memory");
     return RV_EXIT_NO_START;
@@ -37,7 +37,7 @@ static int split_lines(const char *path, struct rv_bench_urls *urls, char *why)
     while (rest != NULL) {
         const char *line = clean_line(strsep(&rest, "\n"));
         if (*line != '\0' && *line != '#' && rv_texts_add(&urls->texts, line) != 0)
-            return no_memory(why);
+            return rv_bench_no_memory(why);
     }
     if (urls->texts.count > 0)
         return 0;
@@ -55,7 +55,7 @@ static int read_list(const char *path, struct rv_bench_urls *urls, char *why)
     if (error == 0)
         error = rv_buffer_append(&urls->file, rv_slice("", 1)); /* the terminator */
     if (error == RV_ENOMEM)
-        return no_memory(why);
+        return rv_bench_no_memory(why);
     return error != 0 ? RV_EXIT_NO_START : split_lines(path, urls, why);
 }
 
@@ -92,11 +92,11 @@ int rv_bench_urls_make(const struct rv_bench_options *options, struct rv_bench_u
         code = read_list(options->urls_file, urls, why);
     for (size_t i = 0; i < options->urls.count && code == 0; i++)
         if (rv_texts_add(&urls->texts, options->urls.items[i]) != 0)
-            code = no_memory(why);
+            code = rv_bench_no_memory(why);
     if (code != 0)
         return code;
     urls->urls = calloc(urls->texts.count, sizeof *urls->urls);
-    return urls->urls == NULL ? no_memory(why) : parse_all(urls, why);
+    return urls->urls == NULL ? rv_bench_no_memory(why) : parse_all(urls, why);
 }
 
 void rv_bench_urls_free(struct rv_bench_urls *urls)
@@ -114,7 +114,7 @@ int rv_bench_url_credentials(const struct rv_url *url, char **credentials, char 
         return 0;
     char *text = malloc(url->userinfo.len + 2);
     if (text == NULL)
-        return no_memory(why);
+        return rv_bench_no_memory(why);
     size_t length = rv_percent_decode(url->userinfo, false, text);
     if (memchr(text, '\0', length) != NULL) {
         free(text);

@@ -19,6 +19,9 @@ int rv_bench_urls_make(const struct rv_bench_options *options, struct rv_bench_u
                        char *why);
 void rv_bench_urls_free(struct rv_bench_urls *urls);
 
+/* RV_EXIT_NO_START, and `why` says that memory is short. */
+int rv_bench_no_memory(char *why);
+
 /* "user:password" of a URL's userinfo, decoded, into `*credentials`, which the caller frees;
    NULL when the URL has none. 0 or an exit code with `why`. */
 int rv_bench_url_credentials(const struct rv_url *url, char **credentials, char *why);

@@ -3,6 +3,7 @@
  */
 #include "base/hist.h"
 #include "random.h"
+#include "support/hists.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -21,31 +22,12 @@ static int ascending(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static struct rv_hist made(unsigned digits, uint64_t highest)
-{
-    struct rv_hist hist;
-    assert_int_equal(rv_hist_init(&hist, digits, highest), 0);
-    return hist;
-}
-
 static struct rv_hist made_of(const uint64_t *values, size_t count, unsigned digits)
 {
-    struct rv_hist hist = made(digits, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(digits, RV_HIST_HOUR_US);
     for (size_t i = 0; i < count; i++)
         rv_hist_record(&hist, values[i]);
     return hist;
-}
-
-static void assert_same(const struct rv_hist *left, const struct rv_hist *right)
-{
-    assert_int_equal(left->counts_length, right->counts_length);
-    assert_memory_equal(left->counts, right->counts, left->counts_length * sizeof *left->counts);
-    assert_int_equal(left->total, right->total);
-    assert_int_equal(left->clamped, right->clamped);
-    assert_int_equal(left->min, right->min);
-    assert_int_equal(left->max, right->max);
-    assert_int_equal(left->sum, right->sum);
-    assert_true(left->sum_squares == right->sum_squares);
 }
 
 /* ---- values as runs have them ------------------------------------------------------------------ */
@@ -123,7 +105,7 @@ static void it_is_as_long_as_hdr_histograms_is(void **state)
         {3, INT64_MAX, 54 * 1024},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        struct rv_hist hist = made(known[i].digits, known[i].highest);
+        struct rv_hist hist = made_hist(known[i].digits, known[i].highest);
         assert_int_equal(hist.counts_length, known[i].length);
         assert_int_equal(rv_hist_places(known[i].digits, known[i].highest), known[i].length);
         rv_hist_free(&hist);
@@ -133,7 +115,7 @@ static void it_is_as_long_as_hdr_histograms_is(void **state)
 static void an_empty_one_answers_with_zero(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     for (int percent = 0; percent <= 100; percent += 50)
         assert_int_equal(rv_hist_percentile(&hist, percent), 0);
     assert_int_equal(rv_hist_count_between(&hist, 0, UINT64_MAX), 0);
@@ -151,7 +133,7 @@ static void places_lie_without_gap_and_are_as_narrow_as_the_digits_say(void **st
     uint64_t power = 1;
     for (unsigned digits = 1; digits <= RV_HIST_DIGITS_MAX; digits++) {
         power *= 10;
-        struct rv_hist hist = made(digits, RV_HIST_HOUR_US);
+        struct rv_hist hist = made_hist(digits, RV_HIST_HOUR_US);
         uint64_t expected = 0;
         for (uint32_t i = 0; i < hist.counts_length; i++) {
             uint64_t low = rv_hist_lowest_at(&hist, i), high = rv_hist_highest_at(&hist, i);
@@ -174,7 +156,7 @@ static void places_lie_without_gap_and_are_as_narrow_as_the_digits_say(void **st
 static void places_reach_up_to_the_largest_highest(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(2, INT64_MAX);
+    struct rv_hist hist = made_hist(2, INT64_MAX);
     uint32_t last = rv_hist_index(&hist, INT64_MAX);
     assert_int_equal(last, hist.counts_length - 1);
     assert_int_equal(rv_hist_highest_at(&hist, last), INT64_MAX);
@@ -188,7 +170,7 @@ static void places_reach_up_to_the_largest_highest(void **state)
 static void the_edges_are_recorded_as_they_are(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     rv_hist_record(&hist, 0);
     rv_hist_record(&hist, 1);
     rv_hist_record(&hist, RV_HIST_HOUR_US);
@@ -208,7 +190,7 @@ static void the_edges_are_recorded_as_they_are(void **state)
 static void what_is_above_the_highest_is_recorded_as_it_and_counted(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     rv_hist_record(&hist, (uint64_t)RV_HIST_HOUR_US + 1);
     rv_hist_record(&hist, UINT64_MAX);
     rv_hist_record_many(&hist, UINT64_MAX, 3);
@@ -224,14 +206,14 @@ static void what_is_above_the_highest_is_recorded_as_it_and_counted(void **state
 static void many_at_once_are_many_one_by_one(void **state)
 {
     (void)state;
-    struct rv_hist once = made(3, RV_HIST_HOUR_US), singly = made(3, RV_HIST_HOUR_US);
+    struct rv_hist once = made_hist(3, RV_HIST_HOUR_US), singly = made_hist(3, RV_HIST_HOUR_US);
     static const uint64_t values[] = {0, 7, 2048, 99999, RV_HIST_HOUR_US, UINT64_MAX};
     for (uint64_t i = 0; i < sizeof values / sizeof *values; i++) {
         rv_hist_record_many(&once, values[i], 10 * i);
         for (uint64_t n = 0; n < 10 * i; n++)
             rv_hist_record(&singly, values[i]);
     }
-    assert_same(&once, &singly);
+    assert_same_hist(&once, &singly);
     assert_int_equal(once.min, 7); /* 0 was recorded no times */
     rv_hist_free(&once);
     rv_hist_free(&singly);
@@ -244,17 +226,17 @@ static void adding_up_is_recording_in_one(void **state)
     for (size_t distribution = 0; distribution < DISTRIBUTIONS; distribution++) {
         fill(values, VALUES, distribution, 11 + distribution);
         values[5] = UINT64_MAX; /* one that is clamped */
-        struct rv_hist whole = made_of(values, VALUES, 3), sum = made(3, RV_HIST_HOUR_US);
+        struct rv_hist whole = made_of(values, VALUES, 3), sum = made_hist(3, RV_HIST_HOUR_US);
         for (size_t i = 0; i < 4; i++) {
             struct rv_hist part = made_of(values + i * VALUES / 4, VALUES / 4, 3);
             rv_hist_add(&sum, &part);
             rv_hist_free(&part);
         }
-        struct rv_hist empty = made(3, RV_HIST_HOUR_US);
+        struct rv_hist empty = made_hist(3, RV_HIST_HOUR_US);
         rv_hist_add(&sum, &empty);
-        assert_same(&sum, &whole);
+        assert_same_hist(&sum, &whole);
         rv_hist_add(&empty, &whole);
-        assert_same(&empty, &whole);
+        assert_same_hist(&empty, &whole);
         rv_hist_free(&empty);
         rv_hist_free(&whole);
         rv_hist_free(&sum);
@@ -267,15 +249,15 @@ static void a_reset_one_is_as_new(void **state)
     static uint64_t values[VALUES];
     fill(values, VALUES, 1, 3);
     values[0] = UINT64_MAX;
-    struct rv_hist used = made_of(values, VALUES, 3), fresh = made(3, RV_HIST_HOUR_US);
+    struct rv_hist used = made_of(values, VALUES, 3), fresh = made_hist(3, RV_HIST_HOUR_US);
     rv_hist_reset(&used);
-    assert_same(&used, &fresh);
+    assert_same_hist(&used, &fresh);
     rv_hist_reset(&used);
-    assert_same(&used, &fresh);
+    assert_same_hist(&used, &fresh);
     rv_hist_free(&used);
     rv_hist_free(&fresh);
 
-    used = made(3, 2047); /* whose last place is that of the highest value */
+    used = made_hist(3, 2047); /* whose last place is that of the highest value */
     rv_hist_record(&used, 0);
     rv_hist_record(&used, 2047);
     rv_hist_reset(&used);
@@ -287,7 +269,7 @@ static void a_reset_one_is_as_new(void **state)
 static void a_long_run_overflows_nothing(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     uint64_t week = UINT64_C(604800) * 1000000;
     rv_hist_record_many(&hist, 1000000, week);
     rv_hist_record_many(&hist, 2000000, week);
@@ -343,7 +325,7 @@ static void each_rank_of_a_small_count_is_found(void **state)
 {
     (void)state;
     for (unsigned count = 1; count <= 300; count++) {
-        struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+        struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
         for (unsigned i = 1; i <= count; i++)
             rv_hist_record(&hist, 3 * i);
         for (unsigned rank = 1; rank <= count; rank++) {
@@ -360,7 +342,7 @@ static void each_rank_of_a_small_count_is_found(void **state)
 static void a_percentage_without_exact_double_takes_no_rank_more(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     rv_hist_record_many(&hist, 1, 9990);
     rv_hist_record_many(&hist, 2, 10);
     assert_int_equal(rv_hist_percentile(&hist, 99.9), 1);
@@ -371,7 +353,7 @@ static void a_percentage_without_exact_double_takes_no_rank_more(void **state)
 static void a_percentile_is_never_above_the_largest_value(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(1, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(1, RV_HIST_HOUR_US);
     rv_hist_record(&hist, 1000001);
     for (double percent = 0; percent <= 100; percent += 12.5)
         assert_int_equal(rv_hist_percentile(&hist, percent), 1000001);
@@ -381,7 +363,7 @@ static void a_percentile_is_never_above_the_largest_value(void **state)
 static void a_percentage_out_of_range_is_taken_as_the_nearest(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     rv_hist_record(&hist, 5);
     rv_hist_record(&hist, 9);
     assert_int_equal(rv_hist_percentile(&hist, -1), 5);
@@ -425,7 +407,7 @@ static void counts_between_are_exact_where_bounds_are_those_of_places(void **sta
 static void nothing_lies_between_bounds_in_the_wrong_order_or_outside(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     rv_hist_record_many(&hist, 1000, 10);
     rv_hist_record_many(&hist, 2000, 10);
     assert_int_equal(rv_hist_count_between(&hist, 2000, 1000), 0);
@@ -441,7 +423,7 @@ static void
 nothing_lies_below_the_smallest_or_above_the_largest_not_even_in_their_places(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(1, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(1, RV_HIST_HOUR_US);
     rv_hist_record(&hist, 1000010);
     assert_int_equal(rv_hist_count_between(&hist, 0, 1000009), 0);
     assert_int_equal(rv_hist_count_between(&hist, 1000011, UINT64_MAX), 0);
@@ -472,7 +454,7 @@ static void mean_and_deviation_are_exact(void **state)
 static void a_small_deviation_beside_a_large_mean_is_kept(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     rv_hist_record_many(&hist, 2999999999, 500000000);
     rv_hist_record_many(&hist, 3000000001, 500000000);
     assert_true(fabs(rv_hist_deviation(&hist) - 1) < 1e-8);
@@ -482,7 +464,7 @@ static void a_small_deviation_beside_a_large_mean_is_kept(void **state)
 static void one_value_has_no_deviation_and_two_have(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     rv_hist_record(&hist, 12345);
     assert_true(rv_hist_mean(&hist) == 12345);
     assert_true(rv_hist_deviation(&hist) == 0);

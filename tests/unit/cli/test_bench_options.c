@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "cli/bench_options.h"
+#include "support/memory_file.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define WORDS_MAX 32
@@ -294,12 +295,9 @@ static void what_does_not_go_together_is_refused_with_a_way_out(void **state)
 static void every_option_is_in_the_help(void **state)
 {
     (void)state;
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    assert_non_null(file);
-    rv_bench_print_help(file);
-    fclose(file);
+    struct memory_file memory;
+    rv_bench_print_help(memory_file_open(&memory));
+    char *text = memory_file_text(&memory);
     for (int i = 0; i < RV_BENCH_OPTION_COUNT; i++) {
         const char *name = rv_bench_option_name((enum rv_bench_option)i);
         assert_non_null(name);

@@ -13,26 +13,13 @@
 
 #include "cli/bench_plan.h"
 #include "cli/cli.h"
+#include "support/own_folder.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define WORDS_MAX 24
 #define AGENT "User-Agent: rivulet/" RV_VERSION_TEXT "\r\n"
 
 static char why[RV_BENCH_WHY_MAX];
-static char directory[] = "/tmp/test_bench_plan.XXXXXX";
-
-static int make_directory(void **state)
-{
-    (void)state;
-    return mkdtemp(directory) == NULL ? -1 : chdir(directory);
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    unlink("file");
-    return chdir("/") == 0 && rmdir(directory) == 0 ? 0 : -1;
-}
 
 static void write_file(const char *octets, size_t length)
 {
@@ -413,5 +400,5 @@ int main(void)
         cmocka_unit_test(what_cannot_be_says_why_and_whose_fault_it_is),
         cmocka_unit_test(a_file_with_a_nul_is_no_list),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, enter_own_folder, leave_own_folder);
 }

@@ -12,22 +12,9 @@
 #include <unistd.h>
 
 #include "cli/file.h"
+#include "support/own_folder.h"
 
 static char why[RV_FILE_WHY_MAX];
-static char directory[] = "/tmp/test_file.XXXXXX";
-
-static int make_directory(void **state)
-{
-    (void)state;
-    return mkdtemp(directory) == NULL ? -1 : chdir(directory);
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    unlink("file");
-    return chdir("/") == 0 && rmdir(directory) == 0 ? 0 : -1;
-}
 
 static void a_file_of_several_pieces_is_read_whole(void **state)
 {
@@ -108,5 +95,5 @@ int main(void)
         cmocka_unit_test(what_can_be_written_is_not_made),
         cmocka_unit_test(what_cannot_be_written_is_named_with_the_reason),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, enter_own_folder, leave_own_folder);
 }

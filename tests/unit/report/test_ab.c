@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "report/report.h"
+#include "support/memory_file.h"
 
 /* ---- results made by hand ---------------------------------------------------------------------------- */
 
@@ -75,13 +76,10 @@ typedef rv_error writer(const struct rv_load_result *result, FILE *file);
 static char *text_of(const struct rv_load_result *result, const struct rv_ab_options *options,
                      writer *write)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *file = open_memstream(&text, &length);
-    assert_non_null(file);
+    struct memory_file memory;
+    FILE *file = memory_file_open(&memory);
     assert_int_equal(write != NULL ? write(result, file) : rv_report_ab(result, options, file), 0);
-    assert_int_equal(fclose(file), 0);
-    return text;
+    return memory_file_text(&memory);
 }
 
 static void expect(const struct rv_load_result *result, const struct rv_ab_options *options,

@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "random.h"
+#include "support/hists.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,13 +16,6 @@
 #include <zlib.h>
 
 #include <cmocka.h>
-
-static struct rv_hist made(unsigned digits, uint64_t highest)
-{
-    struct rv_hist hist;
-    assert_int_equal(rv_hist_init(&hist, digits, highest), 0);
-    return hist;
-}
 
 static struct rv_hist read_back(const struct rv_hist *hist)
 {
@@ -34,15 +28,6 @@ static struct rv_hist read_back(const struct rv_hist *hist)
     return back;
 }
 
-static void assert_same_places(const struct rv_hist *left, const struct rv_hist *right)
-{
-    assert_int_equal(left->digits, right->digits);
-    assert_int_equal(left->highest, right->highest);
-    assert_int_equal(left->total, right->total);
-    assert_int_equal(left->counts_length, right->counts_length);
-    assert_memory_equal(left->counts, right->counts, left->counts_length * sizeof *left->counts);
-}
-
 /* ---- what is written comes back ---------------------------------------------------------------------- */
 
 static void a_histogram_comes_back_with_every_count(void **state)
@@ -50,7 +35,7 @@ static void a_histogram_comes_back_with_every_count(void **state)
     (void)state;
     uint64_t seed = 2;
     for (unsigned digits = 1; digits <= RV_HIST_DIGITS_MAX; digits++) {
-        struct rv_hist hist = made(digits, RV_HIST_HOUR_US);
+        struct rv_hist hist = made_hist(digits, RV_HIST_HOUR_US);
         for (int i = 0; i < 5000; i++) {
             uint64_t value = random_of_any_size(&seed, 32) % RV_HIST_HOUR_US;
             rv_hist_record_many(&hist, value, random_of_any_size(&seed, 20));
@@ -69,7 +54,7 @@ static void a_histogram_comes_back_with_every_count(void **state)
 static void an_empty_histogram_comes_back_empty(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     struct rv_hist back = read_back(&hist);
     assert_same_places(&hist, &back);
     assert_int_equal(back.min, UINT64_MAX);
@@ -81,7 +66,7 @@ static void an_empty_histogram_comes_back_empty(void **state)
 static void where_places_are_one_wide_everything_is_exact(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     for (uint64_t value = 0; value < 2000; value += 7)
         rv_hist_record_many(&hist, value, value + 1);
     struct rv_hist back = read_back(&hist);
@@ -98,7 +83,7 @@ static void sum_and_deviation_are_as_near_as_places_tell(void **state)
 {
     (void)state;
     uint64_t seed = 9;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     for (int i = 0; i < 20000; i++)
         rv_hist_record(&hist, 1000000 + random_below(&seed, 1000000));
     struct rv_hist back = read_back(&hist);
@@ -116,7 +101,7 @@ static void counts_of_every_length_come_back(void **state)
     (void)state;
     for (unsigned bits = 0; bits < 63; bits++) {
         for (uint64_t less = 0; less < 2; less++) {
-            struct rv_hist hist = made(3, 2000);
+            struct rv_hist hist = made_hist(3, 2000);
             rv_hist_record_many(&hist, 1, (UINT64_C(1) << bits) - less);
             struct rv_hist back = read_back(&hist);
             assert_same_places(&hist, &back);
@@ -129,7 +114,7 @@ static void counts_of_every_length_come_back(void **state)
 static void a_value_in_the_last_place_comes_back(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, 2047);
+    struct rv_hist hist = made_hist(3, 2047);
     rv_hist_record(&hist, 0);
     rv_hist_record(&hist, 2047);
     struct rv_hist back = read_back(&hist);
@@ -142,7 +127,7 @@ static void a_value_in_the_last_place_comes_back(void **state)
 static void it_begins_as_hdr_histograms_texts_do(void **state)
 {
     (void)state;
-    struct rv_hist hist = made(3, RV_HIST_HOUR_US);
+    struct rv_hist hist = made_hist(3, RV_HIST_HOUR_US);
     rv_hist_record(&hist, 1000);
     char *text = rv_hist_encode(&hist);
     assert_memory_equal(text, "HISTFAAA", 8);

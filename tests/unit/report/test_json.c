@@ -8,6 +8,7 @@
 #include "random.h"
 #include "report/hist_wire.h"
 #include "report/json_tables.h"
+#include "support/hists.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -136,17 +137,6 @@ static void assert_refused(const json_t *object, const char *what)
 }
 
 /* ---- what is written comes back -------------------------------------------------------------------------- */
-
-static void assert_same_hist(struct rv_hist *left, struct rv_hist *right)
-{
-    assert_memory_equal(left->counts, right->counts, left->counts_length * sizeof *left->counts);
-    assert_int_equal(left->total, right->total);
-    assert_int_equal(left->clamped, right->clamped);
-    assert_int_equal(left->min, right->min);
-    assert_int_equal(left->max, right->max);
-    assert_int_equal(left->sum, right->sum);
-    assert_true(left->sum_squares == right->sum_squares);
-}
 
 static void assert_same_text(char *left, char *right)
 {

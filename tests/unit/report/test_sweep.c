@@ -13,6 +13,7 @@
 
 #include "report/report.h"
 #include "report/sweep.h"
+#include "support/memory_file.h"
 
 #define SERVER "10 server threads"
 
@@ -43,22 +44,17 @@ static void add(struct rv_sweep *sweep, struct rv_sweep_row row)
 
 static char *report(const struct rv_sweep *sweep, enum rv_sweep_kind kind, uint32_t backlog)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    assert_int_equal(rv_sweep_write_report(sweep, kind, backlog, file), 0);
-    fclose(file);
-    return text;
+    struct memory_file memory;
+    assert_int_equal(rv_sweep_write_report(sweep, kind, backlog, memory_file_open(&memory)), 0);
+    return memory_file_text(&memory);
 }
 
 /* Without what the columns mean, which stands below the last table. */
 static char *comparison(const struct rv_sweep *sweep)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    assert_int_equal(rv_sweep_write_comparison(sweep, file), 0);
-    fclose(file);
+    struct memory_file memory;
+    assert_int_equal(rv_sweep_write_comparison(sweep, memory_file_open(&memory)), 0);
+    char *text = memory_file_text(&memory);
     char *legend = strstr(text, "\nratio: to the first queue.");
     assert_non_null(legend);
     *legend = '\0';
@@ -317,16 +313,14 @@ static void csv_has_a_line_for_each_run_and_nothing_for_the_unknown(void **state
     unknown.p50_ms = unknown.p99_ms = unknown.max_ms = unknown.overflows = unknown.drops = NAN;
     add(&sweep, row_of(RV_SWEEP_SIZE, 5, 50, 100, 400));
     add(&sweep, unknown);
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    assert_int_equal(rv_sweep_write_csv(&sweep, file), 0);
-    fclose(file);
-    assert_text(text, "report,backlog,repeat,clients,bytes,requests,completed,failed,"
-                      "requests_per_s,ms_per_request,kib_per_s,p50_ms,p99_ms,max_ms,"
-                      "listen_overflows,listen_drops\n"
-                      "size,5,1,50,100,1000,1000,0,400.00,2.500,40.00,1.250,20.040,1032.100,12,12\n"
-                      "dynamic,,1,50,,1000,1000,0,800.00,1.250,80.00,,,,,\n");
+    struct memory_file memory;
+    assert_int_equal(rv_sweep_write_csv(&sweep, memory_file_open(&memory)), 0);
+    assert_text(memory_file_text(&memory),
+                "report,backlog,repeat,clients,bytes,requests,completed,failed,"
+                "requests_per_s,ms_per_request,kib_per_s,p50_ms,p99_ms,max_ms,"
+                "listen_overflows,listen_drops\n"
+                "size,5,1,50,100,1000,1000,0,400.00,2.500,40.00,1.250,20.040,1032.100,12,12\n"
+                "dynamic,,1,50,,1000,1000,0,800.00,1.250,80.00,,,,,\n");
     rv_sweep_free(&sweep);
 }
 
@@ -386,10 +380,9 @@ static void what_was_saved_reads_as_it_was(void **state)
     char *texts[2];
     const struct rv_sweep *both[] = {&sweep, &back};
     for (size_t i = 0; i < 2; i++) {
-        size_t length = 0;
-        FILE *file = open_memstream(&texts[i], &length);
-        assert_int_equal(rv_sweep_write_text(both[i], file), 0);
-        fclose(file);
+        struct memory_file memory;
+        assert_int_equal(rv_sweep_write_text(both[i], memory_file_open(&memory)), 0);
+        texts[i] = memory_file_text(&memory);
     }
     assert_string_equal(texts[0], texts[1]);
     assert_non_null(strstr(texts[0], "Listen queue of 128:\n\nClient Thread Report"));

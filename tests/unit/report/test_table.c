@@ -13,19 +13,16 @@
 
 #include "report/report.h"
 #include "report/table.h"
+#include "support/memory_file.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What `write` puts into a file, as a string that the caller frees. */
+/* The table as a string that the caller frees. */
 static char *written(const struct rv_table *table)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    assert_non_null(file);
-    assert_int_equal(rv_table_write(table, file), 0);
-    fclose(file);
-    return text;
+    struct memory_file memory;
+    assert_int_equal(rv_table_write(table, memory_file_open(&memory)), 0);
+    return memory_file_text(&memory);
 }
 
 struct labelled {
@@ -285,11 +282,9 @@ static void a_single_result_is_a_header_and_a_row(void **state)
     struct rv_load_result *result = *state;
     result->answered = result->statuses[200] = 1000;
     result->received_octets = 166000;
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    assert_int_equal(rv_report_cherrypy(result, file), 0);
-    fclose(file);
+    struct memory_file memory;
+    assert_int_equal(rv_report_cherrypy(result, memory_file_open(&memory)), 0);
+    char *text = memory_file_text(&memory);
     assert_string_equal(text, "threads | Completed | Failed | req/sec | msec/req | KB/sec |\n"
                               "     50 |      1000 |      0 |  500.00 |    2.000 |  81.05 |\n");
     free(text);

@@ -5,27 +5,24 @@
 #include "report/report.h"
 
 #include "made.h"
+#include "support/memory_file.h"
 
 #include <errno.h>
 
 static char *written(rv_error write(const struct rv_load_result *result, FILE *file))
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    assert_non_null(file);
-    assert_int_equal(write(&made, file), 0);
-    fclose(file);
-    return text;
+    struct memory_file memory;
+    assert_int_equal(write(&made, memory_file_open(&memory)), 0);
+    return memory_file_text(&memory);
 }
 
 /* What the file holds, with the version in its place; the caller frees it. */
 static char *golden(const char *name)
 {
-    char path[128], line[1024], *text = NULL;
-    size_t length = 0;
+    char path[128], line[1024];
+    struct memory_file memory;
     snprintf(path, sizeof path, "tests/unit/report/%s", name);
-    FILE *from = fopen(path, "r"), *to = open_memstream(&text, &length);
+    FILE *from = fopen(path, "r"), *to = memory_file_open(&memory);
     if (from == NULL)
         fail_msg("no file %s", path);
     while (fgets(line, sizeof line, from) != NULL) {
@@ -37,8 +34,7 @@ static char *golden(const char *name)
                     mark + strlen("@VERSION@"));
     }
     fclose(from);
-    fclose(to);
-    return text;
+    return memory_file_text(&memory);
 }
 
 static void expect_report(const char *name)
