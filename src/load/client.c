@@ -91,7 +91,7 @@ static void retry(struct rv_client *client)
     struct rv_load_result *result = &client->thread->recorder.result;
     rv_client_exchange(client, 0)->retried = true;
     result->races++;
-    result->reopened++;
+    client->closed_on_it = true;
     rv_client_close(client);
 }
 
@@ -99,7 +99,7 @@ static void retry(struct rv_client *client)
 static void ended_between(struct rv_client *client, enum rv_load_failure failure, int error_number)
 {
     if (rv_client_sent(client) == 0) { /* idle: its server's right */
-        client->thread->recorder.result.reopened++;
+        client->closed_on_it = true;
         rv_client_close(client);
     } else if (is_race(client)) {
         retry(client);

@@ -48,6 +48,7 @@ struct rv_client {
     bool behind_interim; /* nothing has come of the final answer yet */
     bool in_free;        /* in the thread's list */
     bool refused;        /* at least once */
+    bool closed_on_it;   /* the server ended its last connection behind an answer */
     uint16_t status;     /* of the current answer */
     uint64_t first_us;
     struct rv_h1_drain drain;
@@ -76,6 +77,10 @@ void rv_client_start(struct rv_client *client, uint64_t due_us, uint64_t now_us)
 
 /* Opens a connection for the exchanges that wait for one. */
 void rv_client_open(struct rv_client *client, uint64_t now_us);
+
+/* The same for a client that had to wait for its turn: the pace of opening is ours, so that a request of the
+   closed model is due only now, unless it was sent before. */
+void rv_client_take_turn(struct rv_client *client, uint64_t now_us);
 
 /* Closes the connection; exchanges stay. */
 void rv_client_close(struct rv_client *client);

@@ -93,7 +93,7 @@ void rv_client_finish(struct rv_client *client, uint64_t now_us)
     bool used_up =
         client->sent_here >= thread->requests_per_connection && rv_client_sent(client) == 0;
     if (!client->kept_alive || used_up) {
-        recorder->result.reopened += !used_up;
+        client->closed_on_it = !used_up;
         rv_client_end_connection(client, now_us);
     }
     rv_load_thread_next(thread, client, now_us);
@@ -189,7 +189,7 @@ void rv_client_on_data(struct rv_stream *stream, char *octets, size_t length)
     rv_bytes rest = {octets, length};
     uint64_t now_us = rv_load_now_us(client->thread);
     if (rv_client_sent(client) == 0) { /* an answer to nothing, as a 408 to an idle connection */
-        client->thread->recorder.result.reopened++;
+        client->closed_on_it = true;
         rv_client_close(client);
         return;
     }

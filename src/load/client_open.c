@@ -126,10 +126,23 @@ static void try_addresses(struct rv_client *client)
 
 void rv_client_open(struct rv_client *client, uint64_t now_us)
 {
+    client->thread->recorder.result.reopened += client->closed_on_it;
+    client->closed_on_it = false;
     client->opening_us = now_us;
     client->address = client->thread->first_address;
     client->attempts = 0;
     try_addresses(client);
+}
+
+void rv_client_take_turn(struct rv_client *client, uint64_t now_us)
+{
+    bool closed_model = client->thread->plan->model != RV_LOAD_OPEN;
+    for (uint32_t i = 0; closed_model && client->failures == 0 && i < client->count; i++) {
+        struct rv_exchange *exchange = rv_client_exchange(client, i);
+        if (exchange->sent_us == 0)
+            exchange->due_us = exchange->taken_us = now_us;
+    }
+    rv_client_open(client, now_us);
 }
 
 void rv_client_on_connected(struct rv_stream *stream)

@@ -309,7 +309,7 @@ static void open_in_turn(struct rv_load_thread *thread, uint64_t now_us)
 {
     while (thread->opening.first != NULL && opening_due_us(thread) <= now_us) {
         thread->opening_at_us += thread->opening_period_us;
-        rv_client_open(queue_take(&thread->opening), now_us);
+        rv_client_take_turn(queue_take(&thread->opening), now_us);
     }
 }
 

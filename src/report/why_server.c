@@ -117,16 +117,18 @@ bool rv_why_race(const struct rv_load_result *result, struct rv_finding *finding
                                        "do, or let it say \"Connection: close\" before it closes.");
 }
 
-/* Reopened after nearly every answer, although the client would have kept them. */
+/* Nearly every request that could have gone out on a kept connection, as the first ones cannot, had another
+   one opened. */
 bool rv_why_no_keep_alive(const struct rv_load_result *result, struct rv_finding *finding)
 {
-    if (result->close_each || result->answered < 10 ||
-        result->reopened < result->answered - result->answered / 10)
+    uint64_t first = result->connects > result->reopened ? result->connects - result->reopened : 0;
+    uint64_t later = result->answered > first ? result->answered - first : 0;
+    if (result->close_each || later < 10 || result->reopened < later - later / 10)
         return false;
     rv_finding_says(finding,
-                    "No keep-alive: the server closed the connection after %" PRIu64 " of %" PRIu64
-                    " answers, so that %" PRIu64 " connections had to be opened.",
-                    result->reopened, result->answered, result->connects);
+                    "No keep-alive: the server closed the connection after nearly every answer, so "
+                    "that %" PRIu64 " of %" PRIu64 " had to be opened again (%" PRIu64 " answers).",
+                    result->reopened, result->connects, result->answered);
     return rv_finding_advises(
         finding, "Switch keep-alive on in the server, or measure with --no-keepalive on purpose.");
 }

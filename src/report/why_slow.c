@@ -85,6 +85,9 @@ bool rv_why_pool_limit(const struct rv_load_result *result, struct rv_finding *f
     const struct rv_hist *wait = &result->wait;
     double rate = rv_answers_per_s(result), under_way = rv_in_flight(result);
     double cpus = rv_server_cpus(result), online = (double)result->evidence.cpus_online;
+    double wanted = cpus; /* what it used, and what it was ready to use and others had */
+    if (result->elapsed_us > 0)
+        wanted += (double)result->evidence.server.cpu_wait_us / (double)result->elapsed_us;
     if (wait->total < 20 || wait->min < SLOW_WAIT_US || cpus < 0 ||
         rv_client_busiest(result) >= CLIENT_BUSY)
         return false;
@@ -96,7 +99,7 @@ bool rv_why_pool_limit(const struct rv_load_result *result, struct rv_finding *f
     bool starved = result->unfinished.max > result->elapsed_us / 2; /* some never got in */
     bool whole = in_service < 4.5 && fabs(in_service - round(in_service)) <= 0.1 * in_service;
     if (in_service < 0.9 || under_way < QUEUE_FACTOR * in_service || (!queued && !starved) ||
-        (!alike && !whole) || (double)as_fast < in_service / 2 || cpus > IDLE_SHARE * needed)
+        (!alike && !whole) || (double)as_fast < in_service / 2 || wanted > IDLE_SHARE * needed)
         return false;
     char k[RV_FIGURE_MAX], x[RV_FIGURE_MAX], s[RV_FIGURE_MAX], n[RV_FIGURE_MAX], c[RV_FIGURE_MAX];
     rv_write_number(in_service, k);

@@ -401,6 +401,37 @@ static void a_server_that_says_close_is_no_failure(void **state)
     assert_int_equal(result()->kept_alive, 1);
 }
 
+static void what_is_closed_behind_the_last_answer_is_not_opened_again(void **state)
+{
+    (void)state;
+    plan.requests_max = 1;
+    begin();
+    struct rv_sim_peer *peer = accept_one();
+    expect_request(peer, GET);
+    say(peer, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    assert_false(running);
+    assert_int_equal(result()->connects, 1);
+    assert_int_equal(result()->reopened, 0);
+}
+
+/* Who may not connect yet does not wait for the server. */
+static void a_request_is_due_when_its_client_may_connect(void **state)
+{
+    (void)state;
+    plan.requests_max = 2;
+    plan.clients = 2;
+    plan.connect_rate_per_s = 100;
+    begin();
+    answer(accept_one());
+    no_attempt();
+    after_us(10000);
+    struct rv_sim_peer *second = accept_one();
+    after_us(100);
+    answer(second);
+    assert_int_equal(result()->answered, 2);
+    assert_int_equal(result()->total[2].max, 100);
+}
+
 static void connections_are_opened_at_a_pace(void **state)
 {
     (void)state;
@@ -1245,7 +1276,9 @@ int main(void)
         TEST(a_connection_for_each_request),
         TEST(so_many_requests_for_each_connection),
         TEST(a_server_that_says_close_is_no_failure),
+        TEST(what_is_closed_behind_the_last_answer_is_not_opened_again),
         TEST(connections_are_opened_at_a_pace),
+        TEST(a_request_is_due_when_its_client_may_connect),
         TEST(a_request_that_met_a_closing_connection_is_sent_again),
         TEST(a_reset_of_an_idle_connection_is_the_same_race),
         TEST(a_request_is_sent_again_only_once),
