@@ -101,6 +101,16 @@ static rv_error check_credentials(const struct rv_bench_options *options, char *
     return RV_EINVAL;
 }
 
+/* Two reports in one stream can be read by nobody. */
+static rv_error check_output(const struct rv_bench_options *options, char *why)
+{
+    if (options->output == NULL || strcmp(options->output, "-") != 0)
+        return 0;
+    snprintf(why, RV_BENCH_WHY_MAX,
+             "-o takes a file, not \"-\": --format json prints the result instead of the report");
+    return RV_EINVAL;
+}
+
 rv_error rv_bench_options_check(const struct rv_bench_options *options, char *why)
 {
     rv_error error = check_tables(options, why);
@@ -110,5 +120,7 @@ rv_error rv_bench_options_check(const struct rv_bench_options *options, char *wh
         error = check_threads(options, why);
     if (error == 0)
         error = check_credentials(options, why);
+    if (error == 0)
+        error = check_output(options, why);
     return error;
 }

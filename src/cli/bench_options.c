@@ -62,7 +62,7 @@ static rv_error take_rate(const struct rv_bench_row *row, const char *text, doub
 {
     if (rv_units_rate(text, rate) && *rate > 0 && *rate <= 1e9)
         return 0;
-    return bad(why, row, "a rate above 0, such as 500, 20k or 600/m", text);
+    return bad(why, row, "a rate above 0, up to 1G, such as 500, 20k or 600/m", text);
 }
 
 static rv_error take_arrivals(const struct rv_bench_row *row, const char *text,

@@ -123,7 +123,7 @@ static int resolve(const struct rv_bench_options *options, struct rv_load_target
     rv_error error =
         rv_target_resolve(target, options->resolve.items, options->resolve.count, sentence);
     if (error == RV_EINVAL)
-        return about(options->unix_path != NULL ? "--unix-socket" : "--resolve", sentence, why);
+        return about(options->unix_path != NULL ? "--unix-socket:" : "--resolve", sentence, why);
     if (error != 0)
         snprintf(why, RV_BENCH_WHY_MAX, "%s", sentence);
     return code_of(error);

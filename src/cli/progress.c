@@ -25,12 +25,15 @@ void rv_progress_start(struct rv_progress *progress, FILE *file)
 void rv_progress_text(const struct rv_load_progress *now, char text[RV_PROGRESS_MAX])
 {
     char p99[RV_FIGURE_MAX];
+    char so_far[RV_FIGURE_MAX + 8] = "";
     char left[40] = "";
     rv_write_us(now->p99_us, p99);
+    if (now->p99_us > 0)
+        snprintf(so_far, sizeof so_far, "  p99 %s", p99);
     if (now->left_us != UINT64_MAX)
         snprintf(left, sizeof left, "  %.1f s left", (double)now->left_us / 1e6);
-    snprintf(text, RV_PROGRESS_MAX, "%.1f s  %.0f/s  %" PRIu64 " failed  p99 %s%s",
-             (double)now->elapsed_us / 1e6, now->rate_per_s, now->failed, p99, left);
+    snprintf(text, RV_PROGRESS_MAX, "%.1f s  %.0f/s  %" PRIu64 " failed%s%s",
+             (double)now->elapsed_us / 1e6, now->rate_per_s, now->failed, so_far, left);
 }
 
 void rv_progress_show(const struct rv_load_progress *now, void *ctx)

@@ -284,6 +284,9 @@ static int check_mode(const struct rv_sweep_options *options, const struct given
 {
     if (given->quota && given->shared)
         return rv_cli_usage_error(RV_SWEEP_NAME, "--quota and --shared exclude each other");
+    if (options->output != NULL && strcmp(options->output, "-") == 0)
+        return rv_cli_usage_error(RV_SWEEP_NAME, "-o takes a file, not \"-\": --format json prints "
+                                                 "the results instead of the tables");
     if (given->keep_alive && given->no_keep_alive)
         return rv_cli_usage_error(RV_SWEEP_NAME,
                                   "--keepalive and --no-keepalive exclude each other");

@@ -16,7 +16,7 @@ struct rv_load_progress {
     uint64_t elapsed_us;
     uint64_t answered, failed;
     double rate_per_s; /* answers, of the last tick */
-    uint64_t p99_us;   /* so far, within 3 %; of answers, total */
+    uint64_t p99_us;   /* so far, within 3 %; of answers, total; 0: not known yet */
     uint64_t left_us;  /* by the pace so far; UINT64_MAX: not known */
 };
 

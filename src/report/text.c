@@ -45,9 +45,10 @@ static void write_how_much(const struct rv_load_result *result, FILE *file)
 {
     char text[RV_FIGURE_MAX];
     if (result->requests_max > 0)
-        fprintf(file, ", %" PRIu64 " requests", result->requests_max);
+        fprintf(file, ", %" PRIu64 " request%s", result->requests_max,
+                result->requests_max == 1 ? "" : "s");
     if (result->quota > 0)
-        fprintf(file, ", %" PRIu64 " requests each", result->quota);
+        fprintf(file, ", %" PRIu64 " request%s each", result->quota, result->quota == 1 ? "" : "s");
     if (result->duration_us > 0) {
         rv_write_us(result->duration_us, text);
         fprintf(file, ", for %s", text);
@@ -66,10 +67,14 @@ static void write_heading(const struct rv_load_result *result, FILE *file)
 {
     char rate[RV_FIGURE_MAX];
     rv_write_number(result->rate_per_s, rate);
-    fprintf(file, "rivulet %s  %s  ", rv_version(), result->url == NULL ? "" : result->url);
+    fprintf(file, "rivulet %s  %s", rv_version(), result->url == NULL ? "" : result->url);
+    if (result->request_kinds > 1)
+        fprintf(file, " and %" PRIu32 " more", result->request_kinds - 1);
+    fprintf(file, "  ");
     if (result->open_model)
-        fprintf(file, "open loop, %s/s %s, at most %" PRIu32 " clients", rate,
-                result->poisson ? "Poisson" : "evenly", result->clients);
+        fprintf(file, "open loop, %s/s %s, at most %" PRIu32 " client%s", rate,
+                result->poisson ? "Poisson" : "evenly", result->clients,
+                result->clients == 1 ? "" : "s");
     else
         fprintf(file, "closed loop, %" PRIu32 " client%s", result->clients,
                 result->clients == 1 ? "" : "s");
@@ -79,6 +84,8 @@ static void write_heading(const struct rv_load_result *result, FILE *file)
         fprintf(file, ", %" PRIu64 " requests per connection", result->requests_per_connection);
     else
         fprintf(file, ", keep-alive");
+    if (result->keep_alive_1_0)
+        fprintf(file, " (HTTP/1.0)");
     if (result->pipeline > 1)
         fprintf(file, ", pipelined by %" PRIu32, result->pipeline);
     write_how_much(result, file);
@@ -182,10 +189,10 @@ static void write_failures(const struct rv_load_result *result, FILE *file)
 static void write_connections(const struct rv_load_result *result, FILE *file)
 {
     fprintf(file,
-            "Connections  %" PRIu64 " opened (%" PRIu64 " tries), peak %" PRIu64 ", %" PRIu64
-            " opened again, %" PRIu64 " races\n",
-            result->connects, result->connects_tried, result->open_peak, result->reopened,
-            result->races);
+            "Connections  %" PRIu64 " opened (%" PRIu64 " %s), peak %" PRIu64 ", %" PRIu64
+            " opened again, %" PRIu64 " race%s\n",
+            result->connects, result->connects_tried, result->connects_tried == 1 ? "try" : "tries",
+            result->open_peak, result->reopened, result->races, result->races == 1 ? "" : "s");
 }
 
 /* ---- what it cost ----------------------------------------------------------------------------------------------- */

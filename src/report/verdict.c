@@ -172,12 +172,18 @@ static void judge_machine(const struct rv_load_result *result, struct rv_verdict
     reason(verdict, RV_VERDICT_SUSPECT, "the hypervisor took %s of the CPU time", share);
 }
 
-/* The last percentile that the report shows in any case is p99. */
+/* p99 is shown of a hundred answers, and is a matter of chance until a hundred lie above it. */
 static void judge_samples(const struct rv_load_result *result, struct rv_verdict *verdict)
 {
-    if (result->answered > 0 && result->answered < 10000)
+    uint64_t answered = result->answered;
+    if (answered > 0 && !rv_percentile_is_founded(answered, 99))
         reason(verdict, RV_VERDICT_SUSPECT,
-               "%" PRIu64 " answers: too few for p99, which needs 10000", result->answered);
+               "%" PRIu64 " answer%s: too few for p99, which takes 100", answered,
+               answered == 1 ? "" : "s");
+    else if (answered > 0 && answered < 10000)
+        reason(verdict, RV_VERDICT_SUSPECT,
+               "p99 rests on the slowest %" PRIu64 " of %" PRIu64 " answers: 10000 are enough",
+               answered / 100, answered);
 }
 
 void rv_verdict_of(const struct rv_load_result *result, struct rv_verdict *verdict)

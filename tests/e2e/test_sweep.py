@@ -272,6 +272,7 @@ def test_a_server_that_is_not_there_is_told():
     (("--backlog", "5", "http://127.0.0.1:1/"), "that of http://127.0.0.1:1/ is its own"),
     (("--sizes", "5", "http://127.0.0.1:1/"), "{size}"),
     (("--quota", "--shared"), "--quota and --shared"),
+    (("-o", "-"), "-o takes a file"),
     (("--nosuch",), "there is no option --nosuch"),
     (("--clients",), "--clients needs a value"),
     (("ftp://127.0.0.1/",), "ftp"),

@@ -218,9 +218,15 @@ static void too_few_answers_for_p99_are_suspect(void **state)
     (void)state;
     made_no_answers();
     made_answers(200, 9999, 600, 0);
-    expect(RV_VERDICT_SUSPECT, "9999 answers: too few for p99, which needs 10000");
+    expect(RV_VERDICT_SUSPECT, "p99 rests on the slowest 99 of 9999 answers: 10000 are enough");
     made_answers(200, 1, 600, 0);
     expect_valid();
+    made_no_answers();
+    made_answers(200, 99, 600, 0);
+    expect(RV_VERDICT_SUSPECT, "99 answers: too few for p99, which takes 100");
+    made_no_answers();
+    made_answers(200, 1, 600, 0);
+    expect(RV_VERDICT_SUSPECT, "1 answer: too few for p99, which takes 100");
 }
 
 static void more_reasons_than_there_is_room_for_do_no_harm(void **state)
