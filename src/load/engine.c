@@ -4,6 +4,7 @@
 #include "load/engine.h"
 
 #include "io/backend.h"
+#include "load/describe.h"
 #include "load/thread.h"
 
 #include <errno.h>
@@ -220,14 +221,20 @@ static uint64_t clients_that_begin(const struct rv_load_plan *plan)
     return few ? plan->requests_max : plan->clients;
 }
 
+static bool failed_too_often(const struct rv_load_plan *plan, const struct totals *sum)
+{
+    return (plan->connect_failures_max > 0 &&
+            sum->connect_failures >= plan->connect_failures_max) ||
+           (plan->receive_failures_max > 0 && sum->receive_failures >= plan->receive_failures_max);
+}
+
 static void give_up_when_hopeless(struct run *run, const struct totals *sum)
 {
     const struct rv_load_plan *plan = run->plan;
     if (plan->give_up_unreached && sum->connects == 0 &&
         sum->clients_refused >= clients_that_begin(plan))
         stop_threads(run, RV_END_UNREACHED);
-    if ((plan->connect_failures_max > 0 && sum->connect_failures >= plan->connect_failures_max) ||
-        (plan->receive_failures_max > 0 && sum->receive_failures >= plan->receive_failures_max))
+    if (failed_too_often(plan, sum))
         stop_threads(run, RV_END_FAILURES);
 }
 
@@ -300,58 +307,12 @@ static void watch_over(struct run *run, struct rv_probe *probe, const struct rv_
 
 /* ---- the result ---------------------------------------------------------------------------------------------- */
 
-static char *document_of(const struct rv_load_request *request)
-{
-    const char *start = memchr(request->octets, ' ', request->head_length);
-    if (start == NULL)
-        return strdup("/");
-    start++;
-    const char *end = memchr(start, ' ', request->head_length - (size_t)(start - request->octets));
-    return strndup(start, end == NULL ? 0 : (size_t)(end - start));
-}
-
-static rv_error describe(const struct run *run, struct rv_load_result *result)
-{
-    const struct rv_load_plan *plan = run->plan;
-    result->url = strdup(plan->target.url == NULL ? "" : plan->target.url);
-    result->host = strdup(plan->target.host == NULL ? "" : plan->target.host);
-    result->document = document_of(&plan->requests[0]);
-    if (result->url == NULL || result->host == NULL || result->document == NULL)
-        return RV_ENOMEM;
-    result->port = plan->target.port;
-    result->open_model = plan->model == RV_LOAD_OPEN;
-    result->poisson = plan->arrivals == RV_ARRIVALS_POISSON;
-    result->close_each = plan->close_each;
-    result->clients = plan->clients;
-    result->threads = plan->threads;
-    result->pipeline = plan->pipeline > 1 ? plan->pipeline : 1;
-    result->request_kinds = plan->request_count;
-    result->requests_max = plan->requests_max;
-    result->quota = plan->quota;
-    result->duration_us = plan->duration_us;
-    result->requests_per_connection = plan->requests_per_connection;
-    result->think_us = plan->think_us;
-    result->timeout_us = plan->timeout_us;
-    result->rate_per_s = plan->rate_per_s;
-    result->connect_rate_per_s = plan->connect_rate_per_s;
-    result->seed = plan->seed;
-    result->content_expected = plan->requests[0].content_expected;
-    result->request_bytes = plan->requests[0].length;
-    result->has_body = plan->requests[0].length > plan->requests[0].head_length;
-    result->started_us = run->wall_us;
-    return 0;
-}
-
 static enum rv_load_end end_of(const struct run *run)
 {
-    const struct rv_load_plan *plan = run->plan;
     struct totals sum = totals_of(run);
-    if (run->end != RV_END_DONE)
-        return run->end;
-    bool failed =
-        (plan->connect_failures_max > 0 && sum.connect_failures >= plan->connect_failures_max) ||
-        (plan->receive_failures_max > 0 && sum.receive_failures >= plan->receive_failures_max);
-    return failed ? RV_END_FAILURES : RV_END_DONE;
+    if (run->end == RV_END_DONE && failed_too_often(run->plan, &sum))
+        return RV_END_FAILURES;
+    return run->end;
 }
 
 static void add_client_evidence(const struct run *run, const struct rv_probe *probe,
@@ -384,6 +345,7 @@ static rv_error gather(struct run *run, struct rv_probe *probe, struct rv_load_r
             end_us = run->workers[i].thread.end_us;
     }
     result->elapsed_us = end_us - run->start_us;
+    result->started_us = run->wall_us;
     result->end = end_of(run);
     rv_error error = rv_recorders_merge(recorders, run->shared.threads, result);
     free(recorders);
@@ -392,7 +354,7 @@ static rv_error gather(struct run *run, struct rv_probe *probe, struct rv_load_r
     if (probe != NULL)
         rv_probe_finish(probe, &result->evidence);
     add_client_evidence(run, probe, &result->evidence);
-    return describe(run, result);
+    return rv_load_describe(run->plan, result);
 }
 
 static rv_error run_plan(struct run *run, struct rv_probe *probe, const struct rv_load_watch *watch,
