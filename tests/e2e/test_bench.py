@@ -125,7 +125,7 @@ def test_arrivals_are_even_or_poisson():
         bench("-R", 20, "-t", 2, server.url())
         assert spread(server) < 0.5
     with Recorder() as server:
-        bench("-R", 50, "-t", 4, "--arrivals", "poisson", "--seed", 7, server.url())
+        bench("-R", 100, "-t", 2, "--arrivals", "poisson", "--seed", 7, server.url())
         assert spread(server) > 0.6
 
 

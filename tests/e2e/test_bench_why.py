@@ -324,6 +324,7 @@ def test_a_server_that_does_not_answer(bench):
     assert "8 no answer within the time limit" in run.line("Failed")
 
 
+@pytest.mark.slow
 def test_a_pause_of_the_whole_server(bench):
     with cause("pauses", 2500, 900) as port:
         run = bench("-t", "6s", "-c", 8, url(port))

@@ -277,6 +277,7 @@ def few_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["from the start", "while it runs"])
 def test_a_server_without_descriptors_waits_quietly_and_serves_again(servers, when):
     """With 64 descriptors and 500 connections it neither spins nor ends, as many servers did.
@@ -309,6 +310,7 @@ def test_a_server_without_descriptors_waits_quietly_and_serves_again(servers, wh
     wait_until(lambda: descriptors(server.pid) <= before, 20, "closed descriptors")
 
 
+@pytest.mark.slow
 def test_idle_connections_make_room_when_descriptors_are_short(servers):
     server = servers.demo("--workers", "1", preexec_fn=few_descriptors)
     idle = []

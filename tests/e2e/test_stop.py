@@ -101,6 +101,7 @@ def test_requests_that_are_already_on_their_way_are_answered_or_cleanly_refused(
         assert client.rest() == b""
 
 
+@pytest.mark.slow
 def test_what_takes_longer_than_the_grace_is_cut(servers):
     server = servers.demo()
     with Client(server.port, timeout_s=30) as client:
@@ -126,6 +127,7 @@ def test_a_second_signal_ends_at_once(servers, number):
         assert time.monotonic() - started < 2.5
 
 
+@pytest.mark.slow
 def test_silent_connections_do_not_delay_the_stop(servers):
     server = servers.demo()
     silent = [Client(server.port) for _ in range(20)]
@@ -140,6 +142,7 @@ def test_silent_connections_do_not_delay_the_stop(servers):
         client.close()
 
 
+@pytest.mark.slow
 def test_a_client_that_never_reads_does_not_outlast_the_grace(servers):
     server = servers.demo()
     with Client(server.port, receive_buffer=4096) as client:

@@ -77,6 +77,7 @@ def test_timeouts_work_on_a_server_that_has_nothing_else_to_do(servers):
         client.close()
 
 
+@pytest.mark.slow
 def test_a_request_at_the_moment_of_expiry_is_answered_or_finds_a_clean_end(servers):
     server = servers.wire(idle_timeout_ms=200)
     for step in range(40):
@@ -202,6 +203,7 @@ def test_a_client_that_reads_nothing_is_cut_after_the_stall_time(servers):
         assert ended and count < 100 * MIB
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_slowly_is_not_cut(servers):
     server = servers.wire(write_stall_ms=1500)
     size = 24 * MIB
@@ -260,6 +262,7 @@ def upload_too_much(port, size):
             return client.pending, "reset while reading"
 
 
+@pytest.mark.slow
 def test_413_reaches_a_client_that_goes_on_sending(servers):
     server = servers.wire()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
