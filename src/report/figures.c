@@ -100,8 +100,13 @@ double rv_client_busiest(const struct rv_load_result *result)
 
 double rv_in_flight(const struct rv_load_result *result)
 {
-    uint64_t time =
-        result->opening.sum + result->service.sum + result->failing.sum + result->unfinished.sum;
+    uint64_t time = result->failing.sum + result->unfinished.sum;
+    if (result->open_model) /* all of these from when they were due, and lateness is of all */
+        for (size_t i = 0; i < sizeof result->total / sizeof *result->total; i++)
+            time += result->total[i].sum;
+    else
+        time += result->opening.sum + result->service.sum;
+    time -= result->lateness.sum < time ? result->lateness.sum : time;
     return result->elapsed_us == 0 ? 0 : (double)time / (double)result->elapsed_us;
 }
 

@@ -78,8 +78,13 @@ static int worst_status(const struct rv_load_result *result)
 static void judge_statuses(const struct rv_load_result *result, struct rv_verdict *verdict)
 {
     uint64_t errors = rv_load_answered_between(result, 400, 999);
+    uint64_t redirections =
+        rv_load_answered_between(result, 301, 303) + rv_load_answered_between(result, 307, 308);
     int worst = worst_status(result);
     char share[RV_FIGURE_MAX];
+    if (redirections == result->answered && redirections > 0)
+        reason(verdict, RV_VERDICT_SUSPECT,
+               "all %" PRIu64 " answers were redirections, which are not followed", redirections);
     if (errors == 0)
         return;
     rv_write_share((double)errors, (double)result->answered, share);

@@ -96,7 +96,8 @@ bool rv_why_pool_limit(const struct rv_load_result *result, struct rv_finding *f
     uint64_t as_fast = rv_hist_count_between(wait, wait->min, wait->min + wait->min / 5);
     bool alike = rv_hist_percentile(wait, 90) <= 3 * rv_hist_percentile(wait, 10);
     bool queued = (double)rv_hist_percentile(wait, 50) >= QUEUE_FACTOR * (double)wait->min;
-    bool starved = result->unfinished.max > result->elapsed_us / 2; /* some never got in */
+    /* Some never got in; when a schedule has them wait, it may be for a client of ours. */
+    bool starved = !result->open_model && result->unfinished.max > result->elapsed_us / 2;
     bool whole = in_service < 4.5 && fabs(in_service - round(in_service)) <= 0.1 * in_service;
     if (in_service < 0.9 || under_way < QUEUE_FACTOR * in_service || (!queued && !starved) ||
         (!alike && !whole) || (double)as_fast < in_service / 2 || wanted > IDLE_SHARE * needed)

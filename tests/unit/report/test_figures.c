@@ -105,6 +105,11 @@ static void rates_and_shares_of_cpus_are_per_elapsed_time(void **state)
     assert_float_equal(rv_server_cpus(&made), 0.6, 1e-6);
     assert_float_equal(rv_client_busiest(&made), 0.5, 1e-6);
     assert_float_equal(rv_in_flight(&made), 60, 1e-6);
+    made.open_model = true; /* from when a client took them up, not from when they were due */
+    rv_hist_record_many(&made.total[2], 1000600, 100);
+    made.total[2].sum -= 100 * 600;
+    rv_hist_record_many(&made.lateness, 1000000, 100);
+    assert_float_equal(rv_in_flight(&made), 60, 0.1);
     made.elapsed_us = 0;
     assert_float_equal(rv_answers_per_s(&made), 0, 0);
     assert_float_equal(rv_server_cpus(&made), -1, 0);

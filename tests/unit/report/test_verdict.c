@@ -84,6 +84,17 @@ static void answers_that_are_all_errors_are_suspect(void **state)
     expect(RV_VERDICT_SUSPECT, "all 1000000 answers were errors, most of them 404");
 }
 
+static void nothing_but_redirections_is_suspect(void **state)
+{
+    (void)state;
+    made_no_answers();
+    made_answers(301, 9000, 600, 0);
+    made_answers(302, 1000, 600, 0);
+    expect(RV_VERDICT_SUSPECT, "all 10000 answers were redirections, which are not followed");
+    made_answers(304, 1, 600, 0);
+    expect_valid();
+}
+
 static void some_error_answers_are_suspect_and_redirections_are_not(void **state)
 {
     (void)state;
@@ -260,6 +271,7 @@ int main(void)
         made_test(mostly_failures_are_invalid_and_some_are_suspect),
         made_test(a_single_failure_is_suspect),
         made_test(answers_that_are_all_errors_are_suspect),
+        made_test(nothing_but_redirections_is_suspect),
         made_test(some_error_answers_are_suspect_and_redirections_are_not),
         made_test(a_run_that_ended_early_is_suspect),
         made_test(requests_that_hang_at_the_end_are_suspect),

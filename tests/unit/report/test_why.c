@@ -557,6 +557,20 @@ static void a_server_that_computes_is_no_pool(void **state)
     expect_not("pool_limit");
 }
 
+/* Twenty clients carry all that there is: 1000 a second are due, each takes 100 ms. What had to wait for a
+   client did not wait for the server. */
+static void the_end_of_our_own_clients_is_no_pool(void **state)
+{
+    (void)state;
+    made_pool();
+    made_no_answers();
+    made.open_model = true;
+    made.clients = 20;
+    made_answers(200, 1800, 100000, 0);
+    made_unfinished(20, 8000000);
+    expect_not("pool_limit");
+}
+
 /* Others had the CPUs that it was ready to use. */
 static void a_server_that_gets_no_cpu_is_no_pool(void **state)
 {
@@ -806,6 +820,7 @@ int main(void)
         made_test(clients_that_a_pool_never_served_count_as_under_way),
         made_test(a_server_that_computes_is_no_pool),
         made_test(a_server_that_gets_no_cpu_is_no_pool),
+        made_test(the_end_of_our_own_clients_is_no_pool),
         made_test(a_server_that_lets_all_in_is_no_pool),
         made_test(answers_of_very_different_times_prove_no_pool_but_of_a_whole_size),
         made_test(a_busy_client_proves_no_pool),
