@@ -14,7 +14,7 @@ import time
 import pytest
 
 from support import apachebench
-from support.scripted import Scripted, answer, head, refusing
+from support.scripted import Scripted, answer, answering, head, refusing
 from support.server import sanitizer_environment
 
 pytestmark = pytest.mark.timeout(120)
@@ -46,11 +46,7 @@ def each_on_its_own(answers):
 
 def test_http_1_1_keeps_connections_without_saying_so(ab):
     """ApacheBench waits for a close that never comes."""
-    def script(conversation):
-        for _ in conversation.requests():
-            conversation.send(answer(version="1.1"))
-
-    with Scripted(script) as server:
+    with Scripted(answering(answer(version="1.1"))) as server:
         outcome = ab("-n", 20, "-c", 2, "-k", server.url(), timeout_s=20)
         assert outcome.status == 0
         assert outcome.value("Complete requests") == "20"
@@ -60,12 +56,9 @@ def test_http_1_1_keeps_connections_without_saying_so(ab):
 
 
 def test_chunked_answers_have_an_end(ab):
-    def script(conversation):
-        for _ in conversation.requests():
-            conversation.send(head("Transfer-Encoding: chunked\r\n" + KEPT),
-                              b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n")
-
-    with Scripted(script) as server:
+    octets = head("Transfer-Encoding: chunked\r\n" + KEPT) + \
+        b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
+    with Scripted(answering(octets)) as server:
         outcome = ab("-n", 5, "-k", server.url(), timeout_s=20)
         assert outcome.value("Document Length") == "11 bytes"
         assert outcome.value("HTML transferred") == "55 bytes"

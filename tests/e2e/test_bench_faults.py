@@ -5,6 +5,7 @@ the exit status is 70), and what the server counted must agree with what the cli
 """
 
 import collections
+import contextlib
 import json
 import random
 import re
@@ -18,7 +19,7 @@ import time
 import pytest
 
 from support.bench import bench, command
-from support.scripted import Scripted, answer, head, refusing
+from support.scripted import Scripted, answer, answering, head, refusing
 from support.server import ROOT, sanitizer_environment
 from support.waiting import wait_until
 
@@ -67,14 +68,6 @@ def counts_by_cause(failures):
     for name, count in failures.items():
         counts[CAUSES.get(name, "broken_off")].append(count)
     return {cause: [*each, sum(each)] for cause, each in counts.items()}
-
-
-def answering(octets):
-    """A script that gives this answer to everything, on connections that are kept."""
-    def script(conversation):
-        for _ in conversation.requests():
-            conversation.send(octets)
-    return script
 
 
 def every_tenth(fault):
@@ -655,20 +648,29 @@ def test_goes_away_for_good(bench):
         assert run.verdict != "VALID", run
 
 
-def test_stopped_for_a_second(bench, servers):
-    """SIGSTOP: one request of the only client takes that second."""
-    demo = servers.demo("--workers", "1")
-
+@contextlib.contextmanager
+def stopped_for_a_second(server):
+    """SIGSTOP, a second from now."""
     def interrupt():
         time.sleep(1)
-        demo.signal(signal.SIGSTOP)
+        server.signal(signal.SIGSTOP)
         time.sleep(1)
-        demo.signal(signal.SIGCONT)
+        server.signal(signal.SIGCONT)
+
     thread = threading.Thread(target=interrupt)
     thread.start()
-    run = bench("-t", "3s", "-c", 1, demo.url("/ok"))
-    thread.join()
-    demo.signalled = False
+    try:
+        yield
+    finally:
+        thread.join()
+        server.signalled = False
+
+
+def test_stopped_for_a_second(bench, servers):
+    """One request of the only client takes that second."""
+    demo = servers.demo("--workers", "1")
+    with stopped_for_a_second(demo):
+        run = bench("-t", "3s", "-c", 1, demo.url("/ok"))
     assert run.status == OK and run.failed == 0, run
     assert 0.8e6 < run.total["max"] < 1.6e6, run.total
     assert run.total["p50"] < 0.1e6
@@ -677,17 +679,8 @@ def test_stopped_for_a_second(bench, servers):
 def test_stopped_for_a_second_under_a_schedule(bench, servers):
     """Requests that were due meanwhile have waited, each for its part of the second."""
     demo = servers.demo("--workers", "1")
-
-    def interrupt():
-        time.sleep(1)
-        demo.signal(signal.SIGSTOP)
-        time.sleep(1)
-        demo.signal(signal.SIGCONT)
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    run = bench("-t", "4s", "-R", 200, demo.url("/ok"))
-    thread.join()
-    demo.signalled = False
+    with stopped_for_a_second(demo):
+        run = bench("-t", "4s", "-R", 200, demo.url("/ok"))
     assert run.status == OK and run.failed == 0, run
     assert 795 <= run.due <= 801, run
     assert run.answered + run.in_flight + run.not_started == run.due

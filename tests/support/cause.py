@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from support.scripted import Scripted, answer
+from support.scripted import Scripted, answer, answering
 
 OK = answer()
 ROOM = 1024  # a listen queue that is long enough
@@ -21,25 +21,15 @@ def serve(script, backlog=ROOM, accepts=True):
     return server
 
 
-def answering(before_answer=lambda: None):
-    """A script that answers every request, after something."""
-    def script(conversation):
-        for _ in conversation.requests():
-            before_answer()
-            conversation.send(OK)
-
-    return script
-
-
 # ---- reasons -------------------------------------------------------------------------------------
 
 def good():
-    serve(answering())
+    serve(answering(OK))
 
 
 def accepts_late(backlog, ms):
     """Takes nothing for a while, and then everything."""
-    server = serve(answering(), backlog, accepts=False)
+    server = serve(answering(OK), backlog, accepts=False)
     time.sleep(ms / 1000)
     server.accept()
 
@@ -52,13 +42,13 @@ def pool(size, ms):
         with places:
             time.sleep(ms / 1000)
 
-    serve(answering(work))
+    serve(answering(OK, work))
 
 
 def few_descriptors(limit):
     """Can open only so many, and goes on when accept() fails."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    serve(answering())
+    serve(answering(OK))
 
 
 def closes_idle(answers):
@@ -88,7 +78,7 @@ def computes(us):
         while time.thread_time() < until:
             pass
 
-    serve(answering(work))
+    serve(answering(OK, work))
 
 
 def silent():
@@ -104,7 +94,7 @@ def pauses(after_ms, ms):
         time.sleep(0.001)
         resume.wait()
 
-    serve(answering(work))
+    serve(answering(OK, work))
     time.sleep(after_ms / 1000)
     resume.clear()
     time.sleep(ms / 1000)

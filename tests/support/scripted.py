@@ -171,6 +171,16 @@ class Conversation:
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
+def answering(octets, before_answer=lambda: None):
+    """A script that gives this answer to everything, on connections that are kept."""
+    def script(conversation):
+        for _ in conversation.requests():
+            before_answer()
+            conversation.send(octets)
+
+    return script
+
+
 def family_of(address):
     if isinstance(address, str):
         return socket.AF_UNIX
