@@ -20,7 +20,8 @@
     X(TIME_WAIT_OVERFLOW, "TcpExt", "TCPTimeWaitOverflow")                                         \
     X(RETRANS_SEGMENTS, "Tcp", "RetransSegs")                                                      \
     X(ATTEMPT_FAILS, "Tcp", "AttemptFails")                                                        \
-    X(OUT_RESETS, "Tcp", "OutRsts")
+    X(OUT_RESETS, "Tcp", "OutRsts")                                                                \
+    X(DEFER_ACCEPT_DROP, "TcpExt", "TCPDeferAcceptDrop")
 
 enum rv_kernel_counter {
 #define RV_KERNEL_ID(id, table, name) RV_KERNEL_##id,
@@ -45,7 +46,8 @@ struct rv_server_evidence {
     uint64_t queue_samples;
     uint64_t queue_full_samples; /* of them, those with the queue over its limit */
     /* By how much the sockets' own drop counters rose: a SYN counts once, the last ACK of a handshake once
-       or twice. Nobody else's, unlike ListenDrops; -1: not known. */
+       or twice. Nobody else's, unlike ListenDrops; -1: not known. With TCP_DEFER_ACCEPT the last ACK
+       of every handshake counts, and nothing is lost by it: DEFER_ACCEPT_DROP. */
     int64_t queue_drops;
     uint64_t cpu_us;  /* user and system time used during the run, of all processes */
     uint64_t user_us; /* of it, in user space (to a clock tick) */

@@ -144,10 +144,10 @@ static void judge_ports(const struct rv_load_plan *plan, const struct rv_machine
     if (clients <= ports)
         return;
     if (here)
-        snprintf(sources, sizeof sources, "--source 127.0.0.0/8");
+        snprintf(sources, sizeof sources, "--source 127.0.0.0/8 (of ab: -B)");
     else
-        snprintf(sources, sizeof sources, "--source and %" PRIu64 " addresses of this machine",
-                 wanted);
+        snprintf(sources, sizeof sources,
+                 "--source (of ab: -B) and %" PRIu64 " addresses of this machine", wanted);
     preflight->refused = true;
     note(preflight,
          "%" PRIu32 " clients need as many source ports, there are %" PRIu64 " (%" PRIu64

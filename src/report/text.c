@@ -245,6 +245,9 @@ static void write_server(const struct rv_load_result *result, FILE *file)
         fprintf(file, ", %" PRIu32 " sockets", server->sockets);
     if (server->queue_drops >= 0)
         fprintf(file, ", drop counter +%" PRId64, server->queue_drops);
+    if (server->queue_drops > 0 && rv_counted(result, RV_KERNEL_DEFER_ACCEPT_DROP) > 0)
+        fprintf(file, " (deferred accepts, which lose nothing: +%" PRIu64 " on this machine)",
+                rv_counted(result, RV_KERNEL_DEFER_ACCEPT_DROP));
     fputc('\n', file);
 }
 

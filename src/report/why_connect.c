@@ -178,6 +178,17 @@ static void tell_lost_acks(const struct rv_load_result *result, struct rv_findin
                         count, rv_plural(count));
 }
 
+/* What the listener dropped that cannot have been the last ACK of a handshake that was put off until its
+   data came (TCP_DEFER_ACCEPT): at most one for each connection. */
+static int64_t drops_at_least(const struct rv_load_result *result)
+{
+    uint64_t drops = (uint64_t)result->evidence.server.queue_drops;
+    uint64_t put_off = rv_counted(result, RV_KERNEL_DEFER_ACCEPT_DROP);
+    if (put_off > result->connects)
+        put_off = result->connects;
+    return drops > put_off ? (int64_t)(drops - put_off) : 0;
+}
+
 static bool queue_overflowed(const struct rv_load_result *result)
 {
     const struct rv_server_evidence *server = &result->evidence.server;
@@ -186,7 +197,9 @@ static bool queue_overflowed(const struct rv_load_result *result)
         return false;
     if (server->queue_drops < 0)
         return counted && server->queue_peak > server->backlog;
-    return server->queue_drops > 0 && (counted || server->queue_peak > server->backlog);
+    if (server->queue_peak > server->backlog)
+        return server->queue_drops > 0;
+    return counted && drops_at_least(result) > 0;
 }
 
 static void advise_queue(const struct rv_load_result *result, struct rv_finding *finding)

@@ -168,7 +168,7 @@ static void too_few_source_ports_are_refused(void **state)
     plan.clients = 28233;
     expect_only(true, "28233 clients need as many source ports, there are 28232 (1 source address, "
                       "net.ipv4.ip_local_port_range 32768-60999): run with -c 28232, or with "
-                      "--source 127.0.0.0/8");
+                      "--source 127.0.0.0/8 (of ab: -B)");
     plan.clients = 28232;
     expect_silence();
 }
@@ -182,7 +182,8 @@ static void to_another_machine_the_remedy_is_more_addresses_of_this_one(void **s
     aim_at("192.0.2.7");
     judge();
     assert_true(said.refused);
-    assert_non_null(strstr(said.notes[0], "or with --source and 3 addresses of this machine"));
+    assert_non_null(
+        strstr(said.notes[0], "or with --source (of ab: -B) and 3 addresses of this machine"));
 }
 
 static void more_source_addresses_give_more_ports(void **state)

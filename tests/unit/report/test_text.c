@@ -134,6 +134,17 @@ static void a_server_of_another_user_has_no_cost(void **state)
     free(text);
 }
 
+static void acks_that_were_put_off_are_told_beside_the_drops(void **state)
+{
+    (void)state;
+    made.evidence.server.queue_drops = 64;
+    made.evidence.counters[RV_KERNEL_DEFER_ACCEPT_DROP] = 64;
+    char *text = written(rv_report_text);
+    assert_non_null(strstr(text, "drop counter +64 (deferred accepts, which lose nothing: +64 on "
+                                 "this machine)\n"));
+    free(text);
+}
+
 static void a_server_elsewhere_has_no_line(void **state)
 {
     (void)state;
@@ -210,6 +221,7 @@ int main(void)
         made_test(a_run_into_a_short_accept_queue),
         made_test(an_open_run_that_violates_a_law),
         made_test(a_server_of_another_user_has_no_cost),
+        made_test(acks_that_were_put_off_are_told_beside_the_drops),
         made_test(a_server_elsewhere_has_no_line),
         made_test(a_short_time_is_not_divided_into_user_and_system),
         made_test(an_empty_result_can_be_reported),

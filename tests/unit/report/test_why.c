@@ -211,6 +211,24 @@ static void an_overflow_without_a_drop_at_this_listener_is_anothers(void **state
     expect_not("accept_queue_overflow");
 }
 
+/* TCP_DEFER_ACCEPT: the listener counts the last ACK of each handshake. */
+static void acks_that_were_put_off_are_no_overflow(void **state)
+{
+    (void)state;
+    overflow(64);
+    made.evidence.server.queue_peak = 0;
+    made.connects = 64;
+    count_as(RV_KERNEL_DEFER_ACCEPT_DROP, 64);
+    expect_not("accept_queue_overflow");
+    made.evidence.server.queue_drops = 65;
+    assert_non_null(find("accept_queue_overflow"));
+    count_as(RV_KERNEL_DEFER_ACCEPT_DROP, 70); /* of others, too */
+    assert_non_null(find("accept_queue_overflow"));
+    made.evidence.server.queue_drops = 64;
+    made.evidence.server.queue_peak = 129;
+    assert_non_null(find("accept_queue_overflow"));
+}
+
 static void an_overflow_without_a_listener_here_is_anothers(void **state)
 {
     (void)state;
@@ -792,6 +810,7 @@ int main(void)
         made_test(a_server_at_its_limit_with_an_empty_queue_has_enough),
         made_test(an_accept_queue_that_overflowed),
         made_test(an_overflow_without_a_drop_at_this_listener_is_anothers),
+        made_test(acks_that_were_put_off_are_no_overflow),
         made_test(an_overflow_without_a_listener_here_is_anothers),
         made_test(drops_without_an_overflow_have_another_cause),
         made_test(an_old_kernel_that_does_not_count_by_listener),
