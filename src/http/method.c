@@ -1,15 +1,9 @@
 /*
- * The request methods that have a number (method.h). One list gives the enum, the texts and the
+ * The request methods that have a number (method.h). One list gives the enum and the
  * comparisons; the length is looked at first, so that each text is compared with two others at
  * most.
  */
 #include "http/method.h"
-
-static const rv_bytes method_texts[] = {[RV_METHOD_EXTENSION] = {NULL, 0},
-#define RV_METHOD_TEXT(name) [RV_METHOD_##name] = {#name, sizeof(#name) - 1},
-                                        RV_METHODS(RV_METHOD_TEXT)
-#undef RV_METHOD_TEXT
-};
 
 enum rv_method rv_method_of(rv_bytes text)
 {
@@ -19,11 +13,6 @@ enum rv_method rv_method_of(rv_bytes text)
     RV_METHODS(RV_METHOD_MATCH)
 #undef RV_METHOD_MATCH
     return RV_METHOD_EXTENSION;
-}
-
-rv_bytes rv_method_text(enum rv_method method)
-{
-    return method_texts[method];
 }
 
 bool rv_method_is_idempotent(enum rv_method method)

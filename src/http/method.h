@@ -20,9 +20,6 @@ enum rv_method {
 /* Case-sensitive (RFC 9110 section 9.1). Never fails: what is not known is an extension. */
 enum rv_method rv_method_of(rv_bytes text);
 
-/* The text of a known method; the absent view for RV_METHOD_EXTENSION. */
-rv_bytes rv_method_text(enum rv_method method);
-
 /* Do several do no more than one (RFC 9110 section 9.2.2)? Of an extension nobody knows: false. */
 bool rv_method_is_idempotent(enum rv_method method);
 

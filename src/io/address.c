@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_INHERITED 3 /* sd_listen_fds(3): SD_LISTEN_FDS_START */
 
 /* ---- text to address -------------------------------------------------------------------------------- */
 

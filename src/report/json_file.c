@@ -131,13 +131,3 @@ rv_error rv_result_of(const json_t *object, const char *path, struct rv_load_res
         snprintf(why, RV_REPORT_WHY_MAX, "%s", what);
     return error;
 }
-
-rv_error rv_result_load(const char *path, struct rv_load_result *result, char *why)
-{
-    json_t *object = NULL;
-    rv_error error = rv_json_load(path, &object, why);
-    if (error == 0)
-        error = rv_result_of(object, path, result, why);
-    json_decref(object);
-    return error;
-}

@@ -59,8 +59,7 @@ rv_error rv_json_load(const char *path, json_t **object, char *why);
 rv_error rv_result_of(const json_t *object, const char *path, struct rv_load_result *result,
                       char *why);
 
-/* From and into a file; "-" is stdin and stdout. RV_EIO, too, and `why` says what the system said. */
-rv_error rv_result_load(const char *path, struct rv_load_result *result, char *why);
+/* Into a file; "-" is stdout. RV_EIO, too, and `why` says what the system said. */
 rv_error rv_result_save(const char *path, const struct rv_load_result *result, char *why);
 
 /* ---- ab.c ------------------------------------------------------------------------------------------------ */

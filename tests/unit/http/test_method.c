@@ -27,19 +27,6 @@ static void each_known_method_has_its_number(void **state)
         assert_int_equal(rv_method_of(known[i]), numbers[i]);
 }
 
-static void a_number_gives_the_text_back(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < KNOWN; i++)
-        assert_true(rv_bytes_equal(rv_method_text(numbers[i]), known[i]));
-}
-
-static void an_extension_has_no_text(void **state)
-{
-    (void)state;
-    assert_null(rv_method_text(RV_METHOD_EXTENSION).ptr);
-}
-
 static void methods_are_case_sensitive(void **state)
 {
     (void)state;
@@ -79,8 +66,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_known_method_has_its_number),
-        cmocka_unit_test(a_number_gives_the_text_back),
-        cmocka_unit_test(an_extension_has_no_text),
         cmocka_unit_test(methods_are_case_sensitive),
         cmocka_unit_test(parts_and_continuations_of_known_methods_are_extensions),
         cmocka_unit_test(get_head_put_delete_options_and_trace_are_idempotent),
