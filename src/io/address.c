@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 /* ---- text to address -------------------------------------------------------------------------------- */
 
 static rv_error bad(char *why, const char *text, const char *reason)
