@@ -155,7 +155,7 @@ void rv_bench_print_help(FILE *file)
         print_row(&rv_bench_rows[i], file);
     }
     fputs("\n"
-          "exit status: 0 ok, 1 usage, 2 could not start or nothing was answered, 70 a law of\n"
-          "measurement was violated, 130 interrupted (the report is printed)\n",
+          "exit status: 0 ok, 1 usage, 2 could not start or nothing was answered, 3 invalid, 70 a\n"
+          "law of measurement was violated, 130 interrupted (the report is printed)\n",
           file);
 }

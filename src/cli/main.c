@@ -30,7 +30,7 @@ static void print_help(void)
         printf("  %-8s %s\n", commands[i].name, commands[i].summary);
     puts("\n"
          "`rivulet COMMAND --help` tells about one of them.\n"
-         "exit status: 0 ok, 1 usage, 2 could not start, 3 some requests of a sweep failed,\n"
+         "exit status: 0 ok, 1 usage, 2 could not start, 3 a measurement is invalid,\n"
          "70 a law of measurement was violated, 130 interrupted; ab has its own");
 }
 

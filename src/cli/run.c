@@ -4,6 +4,7 @@
 #include "cli/run.h"
 
 #include "load/preflight.h"
+#include "report/verdict.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -137,7 +138,9 @@ int rv_cli_exit_of(const struct rv_load_result *result)
     for (uint32_t i = 0; i < count; i++)
         if (!laws[i].holds)
             return RV_EXIT_LAW;
-    return RV_EXIT_OK;
+    struct rv_verdict verdict;
+    rv_verdict_of(result, &verdict);
+    return verdict.grade == RV_VERDICT_INVALID ? RV_EXIT_INVALID : RV_EXIT_OK;
 }
 
 /* ---- the command line -------------------------------------------------------------------------------------- */

@@ -22,7 +22,8 @@ struct rv_cli_run {
 int rv_cli_run(const struct rv_load_plan *plan, const struct rv_cli_run *run,
                struct rv_load_result *result);
 
-/* RV_EXIT_INTERRUPTED, RV_EXIT_NO_START (nothing was ever answered), RV_EXIT_LAW, or RV_EXIT_OK. */
+/* RV_EXIT_INTERRUPTED, RV_EXIT_NO_START (nothing was ever answered), RV_EXIT_LAW, RV_EXIT_INVALID (by
+   the verdict), or RV_EXIT_OK. */
 int rv_cli_exit_of(const struct rv_load_result *result);
 
 /* The threads and CPUs for load when nobody asked: one for each CPU that the server (NULL: not

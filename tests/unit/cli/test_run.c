@@ -50,6 +50,9 @@ static void the_exit_code_says_how_it_went(void **state)
     (void)state;
     struct rv_load_result result = answered_result();
     assert_int_equal(rv_cli_exit_of(&result), RV_EXIT_OK);
+    result.started = result.due = 3; /* more failed than were answered */
+    result.failed = result.failures[RV_FAILURE_WAIT_CLOSED] = 2;
+    assert_int_equal(rv_cli_exit_of(&result), RV_EXIT_INVALID);
     result.due = 2;
     assert_int_equal(rv_cli_exit_of(&result), RV_EXIT_LAW);
     result.end = RV_END_INTERRUPTED;
