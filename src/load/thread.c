@@ -11,8 +11,9 @@
 
 #define LEASE_MAX 1024
 
-/* Clients that are started before what has happened meanwhile is looked at. */
-#define START_BATCH 256
+/* Clients that are started before what has happened meanwhile is looked at: connections that are there send
+   their requests at once, instead of waiting until all have begun. */
+#define START_BATCH 32
 
 /* Turns of opening that passed while the thread was busy are made up for, as far back as this. */
 #define CATCH_UP_US 10000.0

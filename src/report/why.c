@@ -25,6 +25,7 @@ static const struct {
     {"syn_queue_overflow", rv_why_syn_queue},
     {"connect_timeouts", rv_why_connect_timeouts},
     {"timeouts", rv_why_time_outs},
+    {"unanswered", rv_why_unanswered},
     {"broken_off", rv_why_broken_off},
     {"not_http", rv_why_not_http},
     {"error_answers", rv_why_error_answers},

@@ -50,6 +50,8 @@ bool rv_why_refused(const struct rv_load_result *result, struct rv_finding *find
                         "No listener: all %" PRIu64
                         " connects to %s port %u were refused, nobody listens there.",
                         refused, host, result->port);
+        if (result->end == RV_END_UNREACHED)
+            rv_finding_adds(finding, " So the run was given up.");
         return rv_finding_advises(finding, "Start the server, or check host and port.");
     }
     rv_finding_says(finding,

@@ -8,6 +8,8 @@
 
 #include <inttypes.h>
 
+#define UNANSWERED_US 500000 /* what has waited less may have been on its way */
+
 /* ---- no good answer ---------------------------------------------------------------------------------------- */
 
 bool rv_why_time_outs(const struct rv_load_result *result, struct rv_finding *finding)
@@ -35,6 +37,42 @@ bool rv_why_time_outs(const struct rv_load_result *result, struct rv_finding *fi
             ? "The server waits for something: look for a lock, a pool that is used up, or a "
               "service behind it."
             : "Ask for less (fewer clients, a lower rate), or look into the server.");
+}
+
+/* Requests that had no answer when the run ended, and had waited for longer than anything that was
+   answered: their server has let them be. */
+bool rv_why_unanswered(const struct rv_load_result *result, struct rv_finding *finding)
+{
+    const struct rv_server_evidence *server = &result->evidence.server;
+    const struct rv_hist *waited = &result->unfinished;
+    char oldest[RV_FIGURE_MAX];
+    uint64_t longest = 0;
+    for (size_t i = 0; i < 6; i++)
+        longest = result->total[i].max > longest ? result->total[i].max : longest;
+    uint64_t silent_us = longest > UNANSWERED_US / 2 ? 2 * longest : UNANSWERED_US;
+    uint64_t silent = rv_hist_count_between(waited, silent_us, RV_HIST_HOUR_US);
+    if (silent == 0)
+        return false;
+    rv_write_us(waited->max, oldest);
+    rv_finding_says(finding,
+                    "No answer: %" PRIu64
+                    " request%s had none when the run ended, the oldest after %s",
+                    silent, rv_plural(silent), oldest);
+    if (longest > 0) {
+        char slowest[RV_FIGURE_MAX];
+        rv_write_us(longest, slowest);
+        rv_finding_adds(finding, ", while the slowest answer took %s", slowest);
+    }
+    rv_finding_adds(finding, ".");
+    if (server->found && server->queue_peak > 0)
+        rv_finding_adds(finding,
+                        " The accept queue held up to %" PRIu32
+                        " connections that the server had not accepted.",
+                        server->queue_peak);
+    return rv_finding_advises(
+        finding, "See what the server does with them: it has not accepted them, waits for "
+                 "something, or has as many under way as it can (threads, a pool, "
+                 "connections, descriptors).");
 }
 
 bool rv_why_broken_off(const struct rv_load_result *result, struct rv_finding *finding)
