@@ -69,6 +69,57 @@ static void nobody_listens(void **state)
         "Start the server, or check host and port.");
 }
 
+static void a_run_that_was_given_up_says_so(void **state)
+{
+    (void)state;
+    made.connects = 0;
+    made.end = RV_END_UNREACHED;
+    made_failures(RV_FAILURE_CONNECT_REFUSED, 12, 100);
+    expect(
+        "refused",
+        "No listener: all 12 connects to 127.0.0.1 port 8910 were refused, nobody listens there. "
+        "So the run was given up.",
+        "Start the server, or check host and port.");
+}
+
+/* The good run's answers took 600 us. */
+static void requests_that_were_let_be(void **state)
+{
+    (void)state;
+    made.evidence.server.queue_peak = 57;
+    made_unfinished(100, 2000000);
+    made_unfinished(7, 400);
+    expect(
+        "unanswered",
+        "No answer: 100 requests had none when the run ended, the oldest after 2.00 s, while the "
+        "slowest answer took 600 us. The accept queue held up to 57 connections that the server "
+        "had not accepted.",
+        "See what the server does with them: it has not accepted them, waits for something, or "
+        "has as many under way as it can (threads, a pool, connections, descriptors).");
+}
+
+static void nothing_was_answered_at_all(void **state)
+{
+    (void)state;
+    made_no_answers();
+    made.evidence.server.queue_peak = 0;
+    made_unfinished(1, 1000000);
+    expect("unanswered",
+           "No answer: 1 request had none when the run ended, the oldest after 1.00 s.",
+           "See what the server does with them: it has not accepted them, waits for something, or "
+           "has as many under way as it can (threads, a pool, connections, descriptors).");
+}
+
+static void requests_that_the_end_has_caught_are_not_let_be(void **state)
+{
+    (void)state;
+    made_unfinished(64, 400000);
+    expect_not("unanswered");
+    made_answers(200, 1, 3000000, 0); /* such waits are usual here */
+    made_unfinished(64, 4000000);
+    expect_not("unanswered");
+}
+
 static void a_listener_that_was_gone_for_a_while(void **state)
 {
     (void)state;
@@ -798,6 +849,10 @@ int main(void)
         made_test(a_good_run_needs_no_reasons),
         made_test(a_result_of_nothing_needs_no_reasons),
         made_test(nobody_listens),
+        made_test(a_run_that_was_given_up_says_so),
+        made_test(requests_that_were_let_be),
+        made_test(nothing_was_answered_at_all),
+        made_test(requests_that_the_end_has_caught_are_not_let_be),
         made_test(a_listener_that_was_gone_for_a_while),
         made_test(a_unix_socket_that_is_not_there),
         made_test(other_failed_connects_are_not_refusals),
