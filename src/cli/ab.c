@@ -88,6 +88,7 @@ static char *proxy_of(const struct rv_url *url)
 static rv_error set_target(const struct rv_ab_command *command, struct rv_load_target *target)
 {
     target->source = command->source;
+    target->tls = command->tls;
     if (command->proxy != NULL) {
         target->proxy = proxy_of(&command->proxy_url);
         if (target->proxy == NULL)
@@ -228,6 +229,10 @@ static int run_target(const struct rv_ab_command *command, const char *line,
     if (set_target(command, target) != 0 ||
         rv_ab_request_build(command, target->authority, body, &plan->requests[0]) != 0)
         return out_of_memory();
+    if (rv_target_check_tls(target, why) != 0) {
+        fprintf(stderr, "ab: %s\n", why);
+        return EXIT_WRONG;
+    }
     rv_ab_say_banner(command->report.html);
     rv_ab_say_begin(command, target, &plan->requests[0]);
     if (rv_target_resolve(target, NULL, 0, why) != 0) {

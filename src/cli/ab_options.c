@@ -170,6 +170,9 @@ static bool set_body(struct rv_ab_command *command, const char *method, const ch
 static bool set_proxy(struct rv_ab_command *command, const char *text)
 {
     char why[RV_TARGET_WHY_MAX];
+    if (strncasecmp(text, "https://", 8) == 0)
+        return wrong(command, RV_AB_WRONG_USAGE, "-X takes a proxy of plain HTTP, not \"%s\"",
+                     text);
     if (rv_url_parse(text, &command->proxy_url, why) != 0)
         return wrong(command, RV_AB_WRONG_USAGE, "-X needs a proxy and its port: %s", why);
     command->proxy = text;
@@ -236,6 +239,42 @@ static bool set_request(struct rv_ab_command *command, int option, const char *v
 }
 
 /* Those that cannot be wrong. */
+/* ApacheBench's names; SSL 2 and 3 are spoken by no OpenSSL of today. */
+static bool set_tls_version(struct rv_ab_command *command, const char *name)
+{
+    static const struct {
+        const char *name;
+        unsigned min, max;
+    } versions[] = {{"ALL", 0, 0},
+                    {"TLS1", 0x0301, 0x0301},
+                    {"TLS1.0", 0x0301, 0x0301},
+                    {"TLS1.1", 0x0302, 0x0302},
+                    {"TLS1.2", 0x0303, 0x0303},
+                    {"TLS1.3", 0x0304, 0x0304}};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        if (strcasecmp(name, versions[i].name) != 0)
+            continue;
+        command->tls.version_min = versions[i].min;
+        command->tls.version_max = versions[i].max;
+        return true;
+    }
+    return wrong(command, RV_AB_WRONG_USAGE,
+                 "-f takes ALL, TLS1, TLS1.1, TLS1.2 or TLS1.3, not \"%s\"", name);
+}
+
+static bool set_tls(struct rv_ab_command *command, int option, const char *value)
+{
+    if (command->tls_option == '\0')
+        command->tls_option = (char)option;
+    if (option == 'f')
+        return set_tls_version(command, value);
+    if (option == 'Z')
+        command->tls.ciphers = value;
+    else
+        command->tls.certificate = value;
+    return true;
+}
+
 static bool set_rest(struct rv_ab_command *command, int option, const char *value)
 {
     struct rv_ab_options *report = &command->report;
@@ -279,12 +318,11 @@ static bool set_rest(struct rv_ab_command *command, int option, const char *valu
         report->html = true;
         report->html_cell = value;
         return true;
-    case 'I': /* no server name in TLS: there is no TLS yet */
+    case 'I':
+        command->tls.hide_name = true;
         return true;
     default: /* -Z -f -E */
-        if (command->tls_option == '\0')
-            command->tls_option = (char)option;
-        return true;
+        return set_tls(command, option, value);
     }
 }
 
@@ -303,16 +341,16 @@ static bool set_url(struct rv_ab_command *command, const char *text)
 {
     char why[RV_TARGET_WHY_MAX];
     command->url_text = text;
-    if (strncasecmp(text, "https://", 8) == 0)
-        return wrong(command, RV_AB_WRONG_USAGE,
-                     "https is not supported yet: use an http URL, not \"%s\"", text);
     if (rv_url_parse(text, &command->url, why) != 0)
         return wrong(command, RV_AB_WRONG_USAGE, "invalid URL: %s", why);
     if (command->url.userinfo.ptr != NULL)
         return wrong(command, RV_AB_WRONG_USAGE,
                      "invalid URL: a user's name and password are given with -A, not in \"%s\"",
                      text);
-    if (command->tls_option != '\0')
+    if (command->url.is_tls && command->proxy != NULL)
+        return wrong(command, RV_AB_WRONG_USAGE,
+                     "-X and an https URL: tunnels through a proxy are not made");
+    if (command->tls_option != '\0' && !command->url.is_tls)
         return wrong(command, RV_AB_WRONG_USAGE, "-%c is for https URLs, and \"%s\" is none",
                      command->tls_option, text);
     return true;
@@ -342,6 +380,7 @@ void rv_ab_parse(struct rv_ab_command *command, int argc, char **argv)
         .timeout_s = TIMEOUT_DEFAULT_S,
         .method = "GET",
         .content_type = "text/plain",
+        .tls = {.insecure = true},
     };
     opterr = 0;
     optind = 0; /* begins anew, however often it is called */

@@ -66,7 +66,8 @@ struct rv_ab_command {
     const char *gnuplot_path, *csv_path; /* NULL: none */
     const char *save_path;               /* --save, which ApacheBench has not; NULL: none */
 
-    char tls_option; /* the first of -Z, -f and -E; '\0': none */
+    struct rv_tls_client_settings tls; /* -Z -f -E -I; nothing is ever verified */
+    char tls_option;                   /* the first of -Z, -f and -E; '\0': none */
 };
 
 /* `asked` then says what to do. */

@@ -44,7 +44,10 @@ void rv_ab_say_usage(FILE *file)
           "    -g file         every request as a line for gnuplot\n"
           "    -w              report in HTML tables\n"
           "    -x -y -z attr   attributes of their table, tr, and td or th; imply -w\n"
-          "    -I -Z -f -E     for https, which is not supported yet\n"
+          "    -f protocol     of https: ALL, TLS1, TLS1.1, TLS1.2 or TLS1.3; ALL\n"
+          "    -Z ciphers      of https, with colons, as OpenSSL names them\n"
+          "    -E file         certificate and key (PEM) to show to an https server\n"
+          "    -I              do not say the server's name in TLS\n"
           "    --save file     the whole result as JSON, for rivulet report\n"
           "    -V              version\n"
           "    -h              this text on stderr, with status 22; --help: on stdout\n",
@@ -139,7 +142,7 @@ void rv_ab_say_end(const struct rv_ab_command *command, struct rv_ab_milestones 
 
 static const char *call_of(enum rv_load_failure failure)
 {
-    if (failure <= RV_FAILURE_CONNECT_OTHER)
+    if (failure <= RV_FAILURE_CONNECT_LAST)
         return "apr_socket_connect()";
     if (failure == RV_FAILURE_SEND_RESET || failure == RV_FAILURE_SEND_TIMEOUT)
         return "apr_socket_send";
@@ -158,6 +161,10 @@ int rv_ab_say_given_up(const struct rv_load_result *result)
         printf("Total of %" PRIu64 " requests completed\n", result->answered);
         fflush(stdout);
     }
+    if (result->errno_count == 0 && result->tls_failure[0] != '\0') {
+        fprintf(stderr, "SSL handshake failed: %s\n", result->tls_failure);
+        return 1;
+    }
     if (result->errno_count == 0) {
         fputs("ab: given up after too many failures\n", stderr);
         return 1;
@@ -167,11 +174,11 @@ int rv_ab_say_given_up(const struct rv_load_result *result)
     for (uint32_t i = 1; i < result->errno_count; i++)
         if (result->errnos[i].count > worst->count)
             worst = &result->errnos[i];
-    if (worst->failure <= RV_FAILURE_CONNECT_OTHER && result->end == RV_END_FAILURES)
+    if (worst->failure <= RV_FAILURE_CONNECT_LAST && result->end == RV_END_FAILURES)
         fprintf(stderr, "\nTest aborted after %d failures\n\n", RV_AB_CONNECT_FAILURES_MAX);
     say_errno(worst);
     fputc('\n', stderr);
-    if (worst->failure > RV_FAILURE_CONNECT_OTHER)
+    if (worst->failure > RV_FAILURE_CONNECT_LAST)
         fputs("ab: with -r such requests are counted, and the run goes on\n", stderr);
     return worst->error_number & 255;
 }

@@ -27,6 +27,7 @@ static const struct {
     {RV_BENCH_HEAD, RV_BENCH_DATA, "a HEAD request has no body"},
     {RV_BENCH_HEAD, RV_BENCH_JSON, "a HEAD request has no body"},
     {RV_BENCH_DATA, RV_BENCH_JSON, "a body has one type"},
+    {RV_BENCH_INSECURE, RV_BENCH_CACERT, "a certificate is checked or it is not"},
     {RV_BENCH_UNIX_SOCKET, RV_BENCH_PROXY, "a connection goes to one of them"},
     {RV_BENCH_UNIX_SOCKET, RV_BENCH_RESOLVE, "no name is resolved for a unix socket"},
     {RV_BENCH_UNIX_SOCKET, RV_BENCH_SOURCE, "a unix socket has no source address"},
@@ -38,6 +39,7 @@ static const struct {
     {RV_BENCH_ARRIVALS, RV_BENCH_RATE},
     {RV_BENCH_SEED, RV_BENCH_RATE},
     {RV_BENCH_MAX_CLIENTS, RV_BENCH_RATE},
+    {RV_BENCH_KEY, RV_BENCH_CERT},
 };
 
 static rv_error check_tables(const struct rv_bench_options *options, char *why)

@@ -74,6 +74,13 @@ static rv_error take_arrivals(const struct rv_bench_row *row, const char *text,
     return bad(why, row, "even or poisson", text);
 }
 
+static rv_error take_tls_version(const struct rv_bench_row *row, const char *text,
+                                 unsigned *version, char *why)
+{
+    *version = strcmp(text, "1.2") == 0 ? 0x0303 : strcmp(text, "1.3") == 0 ? 0x0304 : 0;
+    return *version != 0 ? 0 : bad(why, row, "1.2 or 1.3", text);
+}
+
 /* "2" or "2-3", into the set. */
 static bool take_cpus_item(const char *item, void *ctx)
 {
@@ -130,6 +137,8 @@ static rv_error take(const struct rv_bench_row *row, const char *text,
         if (rv_report_format_parse(text, place))
             return 0;
         return bad(why, row, "text, json, csv, ab or cherrypy", text);
+    case RV_TAKES_TLS:
+        return take_tls_version(row, text, place, why);
     case RV_TAKES_CPUS:
         return take_cpus(row, text, place, why);
     }

@@ -46,6 +46,13 @@ enum rv_bench_option {
     RV_BENCH_RESOLVE,
     RV_BENCH_SOURCE,
     RV_BENCH_PROXY,
+    RV_BENCH_INSECURE,
+    RV_BENCH_CACERT,
+    RV_BENCH_CERT,
+    RV_BENCH_KEY,
+    RV_BENCH_TLS_VERSION,
+    RV_BENCH_CIPHERS,
+    RV_BENCH_TLS_RESUME,
     RV_BENCH_THREADS,
     RV_BENCH_CPUS,
     RV_BENCH_FORMAT,
@@ -93,6 +100,9 @@ struct rv_bench_options {
     struct rv_texts resolve;
     const char *source;
     const char *proxy;
+
+    struct rv_tls_client_settings tls;
+    unsigned tls_version; /* as OpenSSL numbers them; 0: any */
 
     uint64_t threads;
     cpu_set_t cpus;

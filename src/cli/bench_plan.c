@@ -86,6 +86,8 @@ static int set_proxy(const char *text, struct rv_load_target *target, char **cre
     char sentence[RV_TARGET_WHY_MAX];
     if (rv_url_parse(text, &url, sentence) != 0)
         return about("-x", sentence, why);
+    if (url.is_tls)
+        return about("-x", "takes a proxy that is spoken to in plain HTTP", why);
     int code = rv_bench_url_credentials(&url, credentials, why);
     if (code != 0)
         return code;
@@ -129,6 +131,32 @@ static int resolve(const struct rv_bench_options *options, struct rv_load_target
     return code_of(error);
 }
 
+/* What is asked of TLS means nothing without it, and would be believed to be done. */
+static int set_tls(const struct rv_bench_options *options, struct rv_load_target *target, char *why)
+{
+    char sentence[RV_TARGET_WHY_MAX];
+    for (enum rv_bench_option i = RV_BENCH_INSECURE; i <= RV_BENCH_TLS_RESUME; i++) {
+        if (target->is_tls || !rv_bench_is_given(options, i))
+            continue;
+        snprintf(why, RV_BENCH_WHY_MAX, "%s is for https URLs, and \"%.200s\" is none",
+                 rv_bench_option_name(i), target->url);
+        return RV_EXIT_USAGE;
+    }
+    if (target->is_tls && target->proxy != NULL) {
+        snprintf(why, RV_BENCH_WHY_MAX,
+                 "-x and an https URL: tunnels through a proxy are not made");
+        return RV_EXIT_USAGE;
+    }
+    target->tls = options->tls;
+    target->tls.version_min = target->tls.version_max = options->tls_version;
+    rv_error error = rv_target_check_tls(target, sentence);
+    if (error == RV_ENOMEM)
+        return rv_bench_no_memory(why);
+    if (error != 0)
+        snprintf(why, RV_BENCH_WHY_MAX, "%s", sentence);
+    return error == 0 ? 0 : RV_EXIT_NO_START;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 static int make_from(const struct rv_bench_options *options, const struct rv_bench_urls *urls,
@@ -139,6 +167,8 @@ static int make_from(const struct rv_bench_options *options, const struct rv_ben
     if (rv_target_set_url(&load->target, urls->texts.items[0], &urls->urls[0]) != 0)
         return rv_bench_no_memory(why);
     int code = set_places(options, &load->target, &proxy_credentials, why);
+    if (code == 0)
+        code = set_tls(options, &load->target, why);
     if (code == 0)
         code = rv_bench_requests_make(options, urls, proxy_credentials, load, why);
     free(proxy_credentials);

@@ -95,6 +95,26 @@ const struct rv_bench_row rv_bench_rows[RV_BENCH_OPTION_COUNT] = {
                         "HOST:PORT or http://USER:PASS@HOST:PORT; default\n"
                         "port 1080",
                         NULL, RV_TAKES_TEXT, AT(proxy), 0, 0},
+    [RV_BENCH_INSECURE] = {"-k", "insecure", NULL, "take any certificate of the server",
+                           "TLS, for https URLs", RV_TAKES_NOTHING, AT(tls.insecure), 0, 0},
+    [RV_BENCH_CACERT] = {"--cacert", "cacert", "FILE",
+                         "PEM: who may vouch for the server; default: whom the\n"
+                         "system trusts",
+                         NULL, RV_TAKES_TEXT, AT(tls.ca_file), 0, 0},
+    [RV_BENCH_CERT] = {"--cert", "cert", "FILE", "PEM: a certificate to show, with its chain", NULL,
+                       RV_TAKES_TEXT, AT(tls.certificate), 0, 0},
+    [RV_BENCH_KEY] = {"--key", "key", "FILE", "PEM: its key; default: in the same file", NULL,
+                      RV_TAKES_TEXT, AT(tls.key), 0, 0},
+    [RV_BENCH_TLS_VERSION] = {"--tls-version", "tls-version", "VERSION",
+                              "1.2 or 1.3; default: the newest of both sides", NULL, RV_TAKES_TLS,
+                              AT(tls_version), 0, 0},
+    [RV_BENCH_CIPHERS] = {"--ciphers", "ciphers", "LIST",
+                          "OpenSSL's names with colons; those of TLS 1.3 are\n"
+                          "TLS_AES_256_GCM_SHA384 and its kin",
+                          NULL, RV_TAKES_TEXT, AT(tls.ciphers), 0, 0},
+    [RV_BENCH_TLS_RESUME] = {"--tls-resume", "tls-resume", NULL,
+                             "take sessions up again; default: full handshakes", NULL,
+                             RV_TAKES_NOTHING, AT(tls.resume), 0, 0},
     [RV_BENCH_THREADS] = {"--threads", "threads", "N",
                           "that make load; default: one for each CPU that the\n"
                           "server does not own",
@@ -147,7 +167,7 @@ void rv_bench_print_help(FILE *file)
           "\n"
           "Puts load on an HTTP server and says how it went, and why. Without options: 50\n"
           "clients for 10 seconds, each with one connection that it keeps. Several URLs of\n"
-          "one server are asked for in turn. The http:// may be left out.\n",
+          "one server are asked for in turn. The http:// may be left out; https:// is TLS.\n",
           file);
     for (int i = 0; i < RV_BENCH_OPTION_COUNT; i++) {
         if (rv_bench_rows[i].heading != NULL)

@@ -17,6 +17,7 @@ enum rv_bench_kind {
     RV_TAKES_TEXTS,    /* struct rv_texts */
     RV_TAKES_ARRIVALS, /* enum rv_arrivals */
     RV_TAKES_FORMAT,   /* enum rv_report_format */
+    RV_TAKES_TLS,      /* unsigned: a version */
     RV_TAKES_CPUS      /* cpu_set_t */
 };
 

@@ -63,7 +63,7 @@ static int read_list(const char *path, struct rv_bench_urls *urls, char *why)
 
 static bool same_origin(const struct rv_url *a, const struct rv_url *b)
 {
-    return rv_bytes_equal_nocase(a->host, b->host) && a->port == b->port;
+    return rv_bytes_equal_nocase(a->host, b->host) && a->port == b->port && a->is_tls == b->is_tls;
 }
 
 static int parse_all(struct rv_bench_urls *urls, char *why)
@@ -73,11 +73,11 @@ static int parse_all(struct rv_bench_urls *urls, char *why)
             return RV_EXIT_USAGE;
         if (same_origin(&urls->urls[0], &urls->urls[i]))
             continue;
-        snprintf(
-            why, RV_BENCH_WHY_MAX,
-            "\"%.200s\" has another host or port than \"%.200s\": all URLs of a run must go to "
-            "one server",
-            urls->texts.items[i], urls->texts.items[0]);
+        snprintf(why, RV_BENCH_WHY_MAX,
+                 "\"%.200s\" has another scheme, host or port than \"%.200s\": all URLs of a run "
+                 "must go to "
+                 "one server",
+                 urls->texts.items[i], urls->texts.items[0]);
         return RV_EXIT_USAGE;
     }
     return 0;

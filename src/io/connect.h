@@ -6,6 +6,7 @@
 #ifndef RV_IO_CONNECT_H
 #define RV_IO_CONNECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -22,6 +23,7 @@ struct rv_connect_to {
        address are made quickly only from narrow ranges. They must lie within ip_local_port_range. */
     uint16_t port_first, port_last;
     uint16_t port_start; /* of them, where a kernel before Linux 6.3 begins to try */
+    bool secure;         /* the stream speaks TLS with the loop's client context (io/tls.h) */
     int buffer_bytes;    /* SO_SNDBUF and SO_RCVBUF, which the kernel doubles; 0: the kernel's */
 };
 

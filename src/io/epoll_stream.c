@@ -58,7 +58,7 @@ static void set_wake_bytes(struct rv_stream *stream)
 /* The socket is empty, and a client waits for the rest of a skip. */
 static void wait_for_the_rest(struct rv_stream *stream)
 {
-    if (stream->client && stream->is_tcp && !stream->wakes_late &&
+    if (stream->client && stream->is_tcp && !stream->secure && !stream->wakes_late &&
         wake_bytes(rv_stream_skip_left(stream)) > 1)
         set_wake_bytes(stream);
 }

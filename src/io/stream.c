@@ -44,18 +44,25 @@ void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
     loop->backend->attach(stream);
 }
 
+static bool begin_tls(struct rv_stream *stream)
+{
+    assert(stream->events->tls_at >= sizeof *stream);
+    struct rv_tls *tls = rv_tls_new(stream);
+    if (tls == NULL)
+        return false;
+    *(struct rv_tls **)((uintptr_t)stream + stream->events->tls_at) = tls;
+    stream->secure = true;
+    return true;
+}
+
 rv_error rv_stream_open_tls(struct rv_stream *stream, struct rv_loop *loop,
                             const struct rv_stream_events *events, int descriptor, bool is_tcp)
 {
     if (!RV_TLS_BUILT)
         return RV_EINVAL;
-    assert(events->tls_at >= sizeof *stream);
     begin(stream, loop, events, is_tcp);
-    struct rv_tls *tls = rv_tls_new(stream);
-    if (tls == NULL)
+    if (!begin_tls(stream))
         return RV_ENOMEM;
-    *(struct rv_tls **)((uintptr_t)stream + events->tls_at) = tls;
-    stream->secure = true;
     stream->descriptor = descriptor;
     loop->backend->attach(stream);
     return 0;
@@ -69,7 +76,12 @@ int rv_stream_connect(struct rv_stream *stream, struct rv_loop *loop,
     stream->client = true;
     stream->connecting = true;
     stream->blocked = true; /* what is written waits in the queue */
-    return loop->backend->connect(stream, to);
+    if (RV_TLS_BUILT && to->secure && !begin_tls(stream))
+        return ENOMEM;
+    int error_number = loop->backend->connect(stream, to);
+    if (RV_TLS_BUILT && error_number != 0 && stream->secure)
+        rv_tls_free(stream);
+    return error_number;
 }
 
 void rv_stream_refuse(struct rv_loop *loop, int descriptor)
@@ -116,6 +128,8 @@ void rv_stream_close(struct rv_stream *stream)
         loop->page_used = 0;
     }
     rv_stream_stop_timer(stream);
+    if (RV_TLS_BUILT && stream->secure && stream->client && !stream->broken)
+        rv_tls_say_goodbye(stream);
     loop->backend->detach(stream);
     if (RV_TLS_BUILT && stream->secure)
         rv_tls_free(stream);
@@ -234,7 +248,10 @@ void rv_stream_connected(struct rv_stream *stream, int error_number)
     stream->connecting = false;
     stream->blocked = error_number != 0; /* it is not even tried to send through a broken one */
     stream->loop->turn_sent = 0;
-    stream->events->on_connected(stream);
+    if (RV_TLS_BUILT && stream->secure)
+        rv_tls_begin(stream);
+    else
+        stream->events->on_connected(stream);
     if (error_number == 0)
         rv_stream_flush(stream);
     else if (!stream->closed)

@@ -29,7 +29,8 @@ struct rv_stream_events {
     void (*on_data)(struct rv_stream *stream, char *octets, size_t length);
     /* The peer has half-closed: nothing more will arrive. Once. */
     void (*on_end)(struct rv_stream *stream);
-    /* The connection that rv_stream_connect began is there: before any on_data, on_end. */
+    /* The connection that rv_stream_connect began is there, and with TLS the handshake is done: before any
+       on_data, on_end. */
     void (*on_connected)(struct rv_stream *stream);
     /* The last octet of a skip (rv_stream_skip) has arrived. */
     void (*on_skipped)(struct rv_stream *stream);

@@ -75,6 +75,41 @@ void rv_tls_tickets_free(struct rv_tls_tickets *tickets);
 /* Frees what the settings own. No context may be left. */
 void rv_tls_settings_free(struct rv_tls_settings *settings);
 
+/* ---- the client's side ---------------------------------------------------------------------------- */
+
+/* What the client context of a loop is made from. All texts are somebody else's. */
+struct rv_tls_client_settings {
+    const char *host;        /* that the certificate must be for: a name, or an IP address */
+    bool hide_name;          /* do not ask for it; an address is never asked for (RFC 6066) */
+    const char *ca_file;     /* PEM: who may vouch for servers; NULL: whom the system trusts */
+    const char *certificate; /* PEM: the client's own, with its chain; NULL: none */
+    const char *key;         /* of it; NULL: in the same file */
+    const char *ciphers;     /* OpenSSL's names, with colons; those of TLS 1.3 begin with "TLS_" */
+    unsigned version_min;    /* 0x0303: TLS 1.2; 0: as the next */
+    unsigned version_max;    /* 0: the newest */
+    bool insecure;           /* any certificate is taken */
+    bool resume; /* the newest session is taken up again; else all handshakes are full */
+};
+
+/* The client context of a loop, which owns it from then on: streams can be connected with it
+   (rv_connect_to.secure). On failure `why` (RV_TLS_WHY_MAX) says what cannot be used. */
+rv_error rv_tls_client_open(struct rv_loop *loop, const struct rv_tls_client_settings *settings,
+                            char *why);
+
+/* Whether that would succeed, without a loop. */
+rv_error rv_tls_client_check(const struct rv_tls_client_settings *settings, char *why);
+
+/* Why TLS failed, in OpenSSL's words; for on_lost. */
+struct rv_tls_failure {
+    bool begun;         /* the TCP connection was there */
+    bool certificate;   /* the server's was not accepted */
+    bool told;          /* TLS itself failed: else the connection broke */
+    const char *reason; /* static; NULL: not known */
+};
+void rv_tls_failure(const struct rv_stream *stream, struct rv_tls_failure *failure);
+
+/* ---- the server's side ---------------------------------------------------------------------------- */
+
 /* The context of a loop, which owns it from then on: streams of this loop can be opened with it. */
 rv_error rv_tls_context_open(struct rv_loop *loop, const struct rv_tls_settings *settings,
                              char *why);
@@ -94,8 +129,14 @@ struct rv_tls_facts {
     const char *protocol;    /* ALPN, not terminated; NULL: none */
     size_t protocol_length;
     bool resumed;
+    unsigned cipher_bits;      /* of its key */
+    unsigned certificate_bits; /* client: of the server's public key */
+    uint64_t begun_ns;         /* client: when the connection was there and the handshake began */
 };
 void rv_tls_facts(const struct rv_stream *stream, struct rv_tls_facts *facts);
+
+/* "X25519 253 bits": the server's half of the key exchange, as far as OpenSSL tells; "": it does not. */
+void rv_tls_describe_key(const struct rv_stream *stream, char *text, size_t size);
 
 /* The subject of the client's certificate, as RFC 2253 writes it, on the heap; NULL: it gave none, or
    there is no memory. */

@@ -147,33 +147,41 @@ static rv_error open_server(struct rv_tls_context *context, struct rv_tls_identi
     return error;
 }
 
-static rv_error open_library(struct rv_tls_context *context)
+struct rv_tls_context *rv_tls_context_new(void)
 {
+    struct rv_tls_context *context = calloc(1, sizeof *context);
+    if (context == NULL)
+        return NULL;
+    TAILQ_INIT(&context->waiting);
     context->library = OSSL_LIB_CTX_new();
-    if (context->library == NULL || rv_tls_bio_open(context) != 0)
-        return RV_ENOMEM;
-    context->ticket_cipher = EVP_CIPHER_fetch(context->library, "AES-256-CBC", NULL);
     context->plain = malloc(RV_TLS_RECORD_BYTES + RV_SCAN_PADDING);
     context->gathered = malloc(RV_TLS_BATCH_BYTES);
-    context->servers = calloc(context->settings->identity_count, sizeof(void *));
-    if (context->ticket_cipher == NULL || context->plain == NULL || context->gathered == NULL ||
-        context->servers == NULL)
-        return RV_ENOMEM;
+    if (context->library == NULL || context->plain == NULL || context->gathered == NULL ||
+        rv_tls_bio_open(context) != 0) {
+        rv_tls_context_free(context);
+        return NULL;
+    }
     memset(context->plain, 0, RV_TLS_RECORD_BYTES + RV_SCAN_PADDING);
-    return 0;
+    return context;
+}
+
+static rv_error make_room(struct rv_tls_context *context)
+{
+    context->ticket_cipher = EVP_CIPHER_fetch(context->library, "AES-256-CBC", NULL);
+    context->servers = calloc(context->settings->identity_count, sizeof(void *));
+    return context->ticket_cipher == NULL || context->servers == NULL ? RV_ENOMEM : 0;
 }
 
 rv_error rv_tls_context_open(struct rv_loop *loop, const struct rv_tls_settings *settings,
                              char *why)
 {
-    struct rv_tls_context *context = calloc(1, sizeof *context);
+    struct rv_tls_context *context = rv_tls_context_new();
     snprintf(why, RV_TLS_WHY_MAX, "out of memory");
     if (context == NULL)
         return RV_ENOMEM;
     loop->tls = context;
     context->settings = settings;
-    TAILQ_INIT(&context->waiting);
-    rv_error error = open_library(context);
+    rv_error error = make_room(context);
     for (size_t i = 0; i < settings->identity_count && error == 0; i++)
         error = open_server(context, settings->identities[i], why);
     if (error != 0)
@@ -213,19 +221,26 @@ rv_error rv_tls_context_renew(struct rv_loop *loop, struct rv_tls_identity *cons
     return error;
 }
 
-void rv_tls_context_close(struct rv_loop *loop)
+void rv_tls_context_free(struct rv_tls_context *context)
 {
-    struct rv_tls_context *context = loop->tls;
-    loop->tls = NULL;
     free_servers(context->servers, context->server_count);
+    SSL_SESSION_free(context->session);
+    SSL_CTX_free(context->client);
     EVP_CIPHER_free(context->ticket_cipher);
     BIO_free(context->bio);
     BIO_meth_free(context->method);
     OSSL_LIB_CTX_free(context->library);
     rv_buffer_free(&context->out);
+    free(context->asks_for);
     free(context->plain);
     free(context->gathered);
     free(context);
+}
+
+void rv_tls_context_close(struct rv_loop *loop)
+{
+    rv_tls_context_free(loop->tls);
+    loop->tls = NULL;
 }
 
 void rv_tls_settings_free(struct rv_tls_settings *settings)

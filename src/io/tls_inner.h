@@ -25,11 +25,15 @@ struct rv_tls {
     size_t owed;                 /* octets of the stream's queue that `rest` carries */
     uint64_t taken;              /* ciphertext that the back end has taken */
     bool waits;
-    bool heard;       /* an octet of the peer's has been seen */
-    bool established; /* the handshake is done */
-    bool notified;    /* close_notify is on its way, or withheld */
-    bool ended;       /* the peer's close_notify was read */
-    bool end_held;    /* its FIN lies behind what is kept */
+    bool heard;         /* an octet of the peer's has been seen */
+    bool established;   /* the handshake is done */
+    bool notified;      /* close_notify is on its way, or withheld */
+    bool ended;         /* the peer's close_notify was read */
+    bool end_held;      /* its FIN lies behind what is kept */
+    bool distrusts;     /* client: the certificate was not accepted */
+    bool failed;        /* TLS itself ... */
+    const char *reason; /* ... and why; static */
+    uint64_t begun_ns;  /* client: when the handshake began */
 };
 
 /* The certificate of an identity and its key, as DER: every loop parses its own. */
@@ -56,6 +60,10 @@ struct rv_tls_context {
     const struct rv_tls_settings *settings;
     SSL_CTX **servers; /* owned; one for each identity */
     size_t server_count;
+    SSL_CTX *client;      /* owned, as the next; NULL: no stream of this loop is a client's */
+    SSL_SESSION *session; /* the newest that can be taken up again; NULL: none */
+    bool resumes;         /* sessions are kept */
+    char *asks_for;       /* owned; the server's name; NULL: it is not said */
     EVP_CIPHER *ticket_cipher;
     BIO_METHOD *method;
     BIO *bio; /* through which every connection of the loop reads and writes */
@@ -95,6 +103,19 @@ const char *rv_tls_staple_fault(rv_bytes der);
 
 /* Makes a context give the identity's response to clients who ask, if there is one. False: no memory. */
 bool rv_tls_use_staple(SSL_CTX *server, struct rv_tls_identity *identity);
+
+/* A context of a loop with nothing but its library and buffers. NULL: no memory. */
+struct rv_tls_context *rv_tls_context_new(void);
+void rv_tls_context_free(struct rv_tls_context *context);
+
+/* What a connection's SSL becomes on the client's side. False: no memory. */
+bool rv_tls_begin_as_client(struct rv_tls_context *context, SSL *ssl);
+
+/* Of the peer's public key; 0: there is no certificate. */
+unsigned rv_tls_certificate_bits(SSL *ssl);
+
+/* Notes why TLS has failed, from OpenSSL's queue of errors. */
+void rv_tls_note_failure(struct rv_tls *tls);
 
 rv_error rv_tls_bio_open(struct rv_tls_context *context);
 

@@ -26,6 +26,9 @@
 struct rv_tls *rv_tls_new(struct rv_stream *stream);
 void rv_tls_free(struct rv_stream *stream);
 
+/* The connection of a client is there: its handshake begins. */
+void rv_tls_begin(struct rv_stream *stream);
+
 /* ---- input: called with what the back end reports ------------------------------------------------- */
 
 void rv_tls_received(struct rv_stream *stream, char *octets, size_t length);

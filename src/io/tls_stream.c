@@ -27,7 +27,7 @@ struct rv_tls *rv_tls_new(struct rv_stream *stream)
     if (tls == NULL)
         return NULL;
     tls->stream = stream;
-    tls->ssl = SSL_new(context->servers[0]);
+    tls->ssl = SSL_new(stream->client ? context->client : context->servers[0]);
     if (tls->ssl == NULL) {
         ERR_clear_error();
         free(tls);
@@ -35,7 +35,13 @@ struct rv_tls *rv_tls_new(struct rv_stream *stream)
     }
     BIO_up_ref(context->bio);
     SSL_set_bio(tls->ssl, context->bio, context->bio);
-    SSL_set_accept_state(tls->ssl);
+    if (!stream->client) {
+        SSL_set_accept_state(tls->ssl);
+    } else if (!rv_tls_begin_as_client(context, tls->ssl)) {
+        SSL_free(tls->ssl);
+        free(tls);
+        return NULL;
+    }
     return tls;
 }
 
@@ -44,6 +50,9 @@ void rv_tls_free(struct rv_stream *stream)
     struct rv_tls *tls = rv_tls_of(stream);
     if (tls->waits)
         TAILQ_REMOVE(&context_of(tls)->waiting, tls, waiting);
+    if (stream->client && tls->established &&
+        !tls->failed) /* else its session would not be taken up again */
+        SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     SSL_free(tls->ssl);
     rv_buffer_free(&tls->kept);
     rv_buffer_free(&tls->rest);
@@ -55,7 +64,7 @@ void rv_tls_free(struct rv_stream *stream)
 static void fail(struct rv_tls *tls)
 {
     struct rv_stream *stream = tls->stream;
-    ERR_clear_error();
+    rv_tls_note_failure(tls);
     rv_tls_send_out(tls, false); /* an alert, if it can be sent */
     if (!stream->closed)
         rv_stream_lost(stream, RV_EPROTO, 0);
@@ -211,6 +220,8 @@ bool rv_tls_peer_ended(struct rv_stream *stream)
 /* A record of TLS begins with its type, which is no letter; a request in the clear begins with one. */
 static bool speaks_plainly(const struct rv_tls *tls)
 {
+    if (tls->stream->client || tls->kept.len == 0)
+        return false;
     char first = tls->kept.ptr[0];
     return SSL_in_before(tls->ssl) && first >= 'A' && first <= 'Z';
 }
@@ -227,6 +238,13 @@ static void give_up_tls(struct rv_stream *stream)
         rv_stream_flush(stream);
 }
 
+void rv_tls_begin(struct rv_stream *stream)
+{
+    struct rv_tls *tls = rv_tls_of(stream);
+    tls->begun_ns = rv_loop_clock_ns(stream->loop);
+    wait_for_turn(tls);
+}
+
 static void shake(struct rv_tls *tls)
 {
     struct rv_tls_context *context = context_of(tls);
@@ -238,9 +256,10 @@ static void shake(struct rv_tls *tls)
     context->in = tls->kept.ptr;
     context->in_left = tls->kept.len;
     ERR_clear_error();
-    int result = SSL_accept(tls->ssl);
+    int result = SSL_do_handshake(tls->ssl);
     int error = result == 1 ? SSL_ERROR_NONE : SSL_get_error(tls->ssl, result);
-    rv_buffer_consume(&tls->kept, tls->kept.len - context->in_left);
+    if (error == SSL_ERROR_NONE || error == SSL_ERROR_WANT_READ) /* else a failure is told by it */
+        rv_buffer_consume(&tls->kept, tls->kept.len - context->in_left);
     context->in_left = 0;
     if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ) {
         fail(tls);
@@ -257,7 +276,10 @@ static void shake(struct rv_tls *tls)
         return;
     }
     tls->established = true;
-    stream->events->on_secured(stream);
+    if (stream->client)
+        stream->events->on_connected(stream);
+    else
+        stream->events->on_secured(stream);
     if (!stream->closed && !stream->paused)
         rv_tls_receive_held(stream);
     if (!stream->closed)
@@ -311,7 +333,10 @@ void rv_tls_facts(const struct rv_stream *stream, struct rv_tls_facts *facts)
                               .server_name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name),
                               .protocol = (const char *)protocol,
                               .protocol_length = protocol_length,
-                              .resumed = SSL_session_reused(ssl) == 1};
+                              .resumed = SSL_session_reused(ssl) == 1,
+                              .cipher_bits = (unsigned)SSL_get_cipher_bits(ssl, NULL),
+                              .certificate_bits = rv_tls_certificate_bits(ssl),
+                              .begun_ns = rv_tls_of(stream)->begun_ns};
 }
 
 char *rv_tls_client_subject(const struct rv_stream *stream)

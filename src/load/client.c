@@ -185,14 +185,26 @@ static void on_end(struct rv_stream *stream)
     }
 }
 
+/* A server may turn a client away when that believes the handshake done: then an alert is the answer to the
+   first request. */
+static bool is_turned_away(struct rv_client *client, enum rv_load_failure *failure)
+{
+    return RV_TLS_BUILT && client->stream.secure && client->phase == RV_ANSWER_NONE &&
+           rv_client_sent(client) > 0 && client->sent_here == rv_client_sent(client) &&
+           rv_client_failed_by_tls(client, 0, failure);
+}
+
 static void on_lost(struct rv_stream *stream, rv_error error)
 {
     struct rv_client *client = rv_client_of(stream);
     int error_number = stream->error_number;
+    enum rv_load_failure failure;
     if (client->state == RV_CLIENT_CONNECTING) {
         rv_client_attempt_failed(client, error_number);
     } else if (error == RV_ENOMEM && client->count > 0) {
         rv_client_fail(client, RV_FAILURE_MEMORY, ENOMEM);
+    } else if (is_turned_away(client, &failure)) {
+        rv_client_fail(client, failure, error_number);
     } else if (client->phase == RV_ANSWER_HEAD) {
         rv_client_fail(client, RV_FAILURE_HEAD_RESET, error_number);
     } else if (client->phase == RV_ANSWER_BODY) {
@@ -250,4 +262,5 @@ const struct rv_stream_events rv_client_events = {
     .on_timer = on_timer,
     .on_closed = rv_client_on_closed,
     .skip_left_at = offsetof(struct rv_client, skip_left),
+    .tls_at = offsetof(struct rv_client, tls),
 };

@@ -54,6 +54,7 @@ struct rv_client {
     struct rv_h1_drain drain;
     uint64_t skipping;  /* octets of content that the stream was told to drop; 0: it was not */
     uint64_t skip_left; /* of them, those that have not come: the stream's count */
+    struct rv_tls *tls; /* the stream's; NULL: it does not speak it */
     uint64_t quota_left;
     struct rv_client *next; /* in one of the thread's lists */
 

@@ -61,6 +61,16 @@ void rv_client_pause_over(struct rv_timer *timer);
 void rv_client_on_connected(struct rv_stream *stream);
 void rv_client_on_closed(struct rv_stream *stream);
 
+/* ---- client_tls.c ------------------------------------------------------------------------------------ */
+
+/* The handshake is done: notes what was agreed on; returns when the connection was there before it. */
+uint64_t rv_client_secured(struct rv_client *client, uint64_t now_us);
+
+/* Has the connection failed in its handshake, or by TLS itself? Then what to call it; the first reason is
+   noted. The stream must not be closed yet. */
+bool rv_client_failed_by_tls(struct rv_client *client, int error_number,
+                             enum rv_load_failure *failure);
+
 /* ---- client_answer.c --------------------------------------------------------------------------------- */
 
 /* The answer to the oldest exchange is whole. */

@@ -41,15 +41,15 @@ static enum rv_load_failure connect_failure(int error_number)
 }
 
 /* No address has taken the connection: one request has failed by it. */
-static void could_not_open(struct rv_client *client, int error_number)
+static void could_not_open(struct rv_client *client, enum rv_load_failure failure, int error_number)
 {
     struct rv_load_thread *thread = client->thread;
     struct rv_recorder *recorder = &thread->recorder;
-    enum rv_load_failure failure = connect_failure(error_number);
     struct rv_exchange exchange = rv_client_pop(client);
     rv_recorder_failed(recorder, &exchange, failure, error_number, rv_load_now_us(thread));
     if (!client->refused &&
-        (failure == RV_FAILURE_CONNECT_REFUSED || failure == RV_FAILURE_CONNECT_UNREACHABLE)) {
+        (failure == RV_FAILURE_CONNECT_REFUSED || failure == RV_FAILURE_CONNECT_UNREACHABLE ||
+         failure == RV_FAILURE_CONNECT_TLS || failure == RV_FAILURE_CONNECT_CERTIFICATE)) {
         client->refused = true;
         atomic_fetch_add_explicit(&recorder->view.clients_refused, 1, memory_order_relaxed);
     }
@@ -82,6 +82,7 @@ static int try_address(struct rv_client *client)
         .peer_length = peer->length,
         .source = source.length > 0 ? (const struct sockaddr *)&source.sockaddr : NULL,
         .source_length = source.length,
+        .secure = target->is_tls,
         .buffer_bytes = thread->plan->buffer_bytes,
     };
     client->attempts++;
@@ -116,7 +117,7 @@ static void try_addresses(struct rv_client *client)
             return;
         }
         if (client->attempts >= target->address_count) {
-            could_not_open(client, error_number);
+            could_not_open(client, connect_failure(error_number), error_number);
             begin_pause(client);
             return;
         }
@@ -149,7 +150,7 @@ void rv_client_on_connected(struct rv_stream *stream)
 {
     struct rv_client *client = rv_client_of(stream);
     struct rv_load_thread *thread = client->thread;
-    uint64_t now_us = rv_load_now_us(thread);
+    uint64_t now_us = rv_load_now_us(thread), there_us = now_us;
     client->state = RV_CLIENT_OPEN;
     client->sent_here = 0;
     client->attempts = 0;
@@ -160,7 +161,9 @@ void rv_client_on_connected(struct rv_stream *stream)
     thread->open++;
     if (thread->open > thread->recorder.result.open_peak)
         thread->recorder.result.open_peak = thread->open;
-    rv_recorder_connected(&thread->recorder, now_us - client->opening_us, now_us);
+    if (RV_TLS_BUILT && stream->secure)
+        there_us = rv_client_secured(client, now_us);
+    rv_recorder_connected(&thread->recorder, there_us - client->opening_us, now_us);
     for (uint32_t i = 0; i < client->count; i++)
         rv_client_exchange(client, i)->opens = true;
     rv_client_send_waiting(client, now_us);
@@ -168,9 +171,12 @@ void rv_client_on_connected(struct rv_stream *stream)
 
 void rv_client_attempt_failed(struct rv_client *client, int error_number)
 {
+    enum rv_load_failure failure = connect_failure(error_number);
+    if (RV_TLS_BUILT && client->stream.secure)
+        rv_client_failed_by_tls(client, error_number, &failure);
     rv_client_close(client);
     if (client->attempts >= client->thread->plan->target.address_count)
-        could_not_open(client, error_number);
+        could_not_open(client, failure, error_number);
     else
         client->address = (client->address + 1) % client->thread->plan->target.address_count;
 }

@@ -23,6 +23,7 @@ rv_error rv_load_describe(const struct rv_load_plan *plan, struct rv_load_result
     if (result->url == NULL || result->host == NULL || result->document == NULL)
         return RV_ENOMEM;
     result->port = plan->target.port;
+    result->tls = plan->target.is_tls;
     result->open_model = plan->model == RV_LOAD_OPEN;
     result->poisson = plan->arrivals == RV_ARRIVALS_POISSON;
     result->close_each = plan->close_each;

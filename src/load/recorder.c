@@ -193,7 +193,7 @@ static void note_errno(struct rv_load_result *result, enum rv_load_failure failu
 
 static bool is_connect_failure(enum rv_load_failure failure)
 {
-    return failure >= RV_FAILURE_CONNECT_REFUSED && failure <= RV_FAILURE_CONNECT_OTHER;
+    return failure >= RV_FAILURE_CONNECT_REFUSED && failure <= RV_FAILURE_CONNECT_LAST;
 }
 
 static bool is_receive_failure(enum rv_load_failure failure)
@@ -228,6 +228,13 @@ void rv_recorder_connected(struct rv_recorder *recorder, uint64_t took_us, uint6
     recorder->result.connects++;
     rv_hist_record(&recorder->result.connect, took_us);
     period_at(recorder, now_us)->connects++;
+}
+
+void rv_recorder_secured(struct rv_recorder *recorder, uint64_t took_us, bool resumed)
+{
+    recorder->result.tls_resumed += resumed;
+    recorder->result.tls_full += !resumed;
+    rv_hist_record(&recorder->result.handshake, took_us);
 }
 
 void rv_recorder_received(struct rv_recorder *recorder, uint64_t octets, uint64_t now_us)
@@ -273,6 +280,8 @@ static void add_counts(struct rv_load_result *into, struct rv_load_result *from)
     into->connects += from->connects;
     into->connects_tried += from->connects_tried;
     into->open_peak += from->open_peak;
+    into->tls_full += from->tls_full;
+    into->tls_resumed += from->tls_resumed;
     into->reopened += from->reopened;
     into->races += from->races;
     into->sent_octets += from->sent_octets;
@@ -295,9 +304,25 @@ static void add_counts(struct rv_load_result *into, struct rv_load_result *from)
         into->first_content = from->first_content;
 }
 
+/* What was agreed on is the same for all: the first part that has it. */
+static void take_tls(struct rv_load_result *into, const struct rv_load_result *from)
+{
+    if (into->tls_version[0] == '\0') {
+        memcpy(into->tls_version, from->tls_version, sizeof into->tls_version);
+        memcpy(into->tls_cipher, from->tls_cipher, sizeof into->tls_cipher);
+        memcpy(into->tls_temp_key, from->tls_temp_key, sizeof into->tls_temp_key);
+        memcpy(into->tls_name, from->tls_name, sizeof into->tls_name);
+        into->tls_key_bits = from->tls_key_bits;
+        into->tls_certificate_bits = from->tls_certificate_bits;
+    }
+    if (into->tls_failure[0] == '\0')
+        memcpy(into->tls_failure, from->tls_failure, sizeof into->tls_failure);
+}
+
 static void add_hists(struct rv_load_result *into, const struct rv_load_result *from)
 {
     rv_hist_add(&into->connect, &from->connect);
+    rv_hist_add(&into->handshake, &from->handshake);
     rv_hist_add(&into->opening, &from->opening);
     rv_hist_add(&into->wait, &from->wait);
     rv_hist_add(&into->transfer, &from->transfer);
@@ -374,6 +399,7 @@ rv_error rv_recorders_merge(struct rv_recorder *const *recorders, unsigned count
     for (unsigned i = 0; i < count; i++) {
         add_counts(result, &recorders[i]->result);
         add_hists(result, &recorders[i]->result);
+        take_tls(result, &recorders[i]->result);
         rv_error error = add_samples(result, &recorders[i]->result);
         if (error != 0)
             return error;

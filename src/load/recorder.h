@@ -73,6 +73,8 @@ void rv_recorder_answered(struct rv_recorder *recorder, const struct rv_exchange
 void rv_recorder_failed(struct rv_recorder *recorder, const struct rv_exchange *exchange,
                         enum rv_load_failure failure, int error_number, uint64_t now_us);
 void rv_recorder_connected(struct rv_recorder *recorder, uint64_t took_us, uint64_t now_us);
+/* That connection's TLS handshake, which is no part of `took_us`. */
+void rv_recorder_secured(struct rv_recorder *recorder, uint64_t took_us, bool resumed);
 void rv_recorder_received(struct rv_recorder *recorder, uint64_t octets, uint64_t now_us);
 
 /* Requests that the end has caught in flight. */

@@ -31,15 +31,16 @@ const char *rv_load_failure_text(enum rv_load_failure failure)
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
 
-#define SINGLE_HISTS 8
+#define SINGLE_HISTS 9
 #define TOTAL_HISTS 6
 #define HISTS (SINGLE_HISTS + TOTAL_HISTS)
 
 static void hists_of(struct rv_load_result *result, struct rv_hist *hists[HISTS])
 {
     struct rv_hist *single[SINGLE_HISTS] = {
-        &result->connect, &result->opening,  &result->wait,    &result->transfer,
-        &result->service, &result->lateness, &result->failing, &result->unfinished};
+        &result->connect,  &result->opening,    &result->wait,
+        &result->transfer, &result->service,    &result->lateness,
+        &result->failing,  &result->unfinished, &result->handshake};
     memcpy(hists, single, sizeof single);
     for (size_t i = 0; i < TOTAL_HISTS; i++)
         hists[SINGLE_HISTS + i] = &result->total[i];

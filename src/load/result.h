@@ -29,6 +29,8 @@
     X(CONNECT_PORTS, "connect_ports", "no free source port here")                                  \
     X(CONNECT_DESCRIPTORS, "connect_descriptors", "no free descriptor here")                       \
     X(CONNECT_OTHER, "connect_other", "connecting failed")                                         \
+    X(CONNECT_TLS, "tls_handshake", "TLS handshake failed")                                        \
+    X(CONNECT_CERTIFICATE, "tls_certificate", "certificate not accepted")                          \
     X(SEND_RESET, "send_reset", "reset while sending the request")                                 \
     X(SEND_TIMEOUT, "send_timeout", "request not taken within the time limit")                     \
     X(WAIT_RESET, "wait_reset", "reset before the first byte")                                     \
@@ -45,6 +47,9 @@
     X(BODY_LONG, "body_long", "octets behind the end of the body")                                 \
     X(BODY_LENGTH, "body_length", "body not of the length asked for")                              \
     X(MEMORY, "memory", "out of memory here")
+
+/* The last of those that kept a connection from coming about. */
+#define RV_FAILURE_CONNECT_LAST RV_FAILURE_CONNECT_CERTIFICATE
 
 enum rv_load_failure {
 #define RV_FAILURE_ID(id, name, text) RV_FAILURE_##id,
@@ -144,6 +149,17 @@ struct rv_load_result {
     uint64_t reopened; /* opened because the server had closed one after an answer */
     uint64_t races; /* requests that met a connection the server was closing, and were sent again */
 
+    /* ---- TLS ---- */
+    bool tls;              /* the URL is https */
+    char tls_version[16];  /* of the first handshake that was done: "TLSv1.3"; "": none was */
+    char tls_cipher[64];   /* "TLS_AES_256_GCM_SHA384" ... */
+    uint32_t tls_key_bits; /* ... and the bits of its key */
+    uint32_t tls_certificate_bits;  /* of the server's public key */
+    char tls_temp_key[64];          /* "X25519 253 bits"; "": not known */
+    char tls_name[256];             /* the name that was asked for; "": none */
+    uint64_t tls_full, tls_resumed; /* handshakes that were done */
+    char tls_failure[160];          /* why the first one failed that did; "": none did */
+
     /* ---- octets ---- */
     uint64_t sent_octets;
     uint64_t received_octets;  /* heads, chunk lines and all */
@@ -153,8 +169,10 @@ struct rv_load_result {
     char *first_head; /* of the first answer, as it came; owned; NULL: none, or not known */
 
     /* ---- times, of answered requests ---- */
-    struct rv_hist connect; /* of each connection that was opened, from its first attempt */
-    struct rv_hist opening; /* of each answered request that had to open its connection */
+    struct rv_hist
+        connect; /* of each connection that was opened, from its first attempt; TCP alone */
+    struct rv_hist handshake; /* TLS: of each connection that was opened, from behind `connect` */
+    struct rv_hist opening;   /* of each answered request that had to open its connection */
     struct rv_hist wait;
     struct rv_hist transfer;
     struct rv_hist service;

@@ -5,6 +5,7 @@
 #include "load/target.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ rv_error rv_target_set_url(struct rv_load_target *target, const char *text,
     const char *open = url->host_is_ipv6 ? "[" : "";
     const char *close = url->host_is_ipv6 ? "]" : "";
     int length = -1;
-    if (host != NULL && url->port == 80)
+    if (host != NULL && url->port == (url->is_tls ? 443 : 80))
         length = asprintf(&authority, "%s%s%s", open, host, close);
     else if (host != NULL)
         length = asprintf(&authority, "%s%s%s:%u", open, host, close, (unsigned)url->port);
@@ -43,7 +44,22 @@ rv_error rv_target_set_url(struct rv_load_target *target, const char *text,
     target->host = host;
     target->authority = authority;
     target->port = url->port;
+    target->is_tls = url->is_tls;
     return 0;
+}
+
+struct rv_tls_client_settings rv_target_tls(const struct rv_load_target *target)
+{
+    struct rv_tls_client_settings settings = target->tls;
+    settings.host = target->host;
+    return settings;
+}
+
+rv_error rv_target_check_tls(const struct rv_load_target *target, char *why)
+{
+    static_assert(RV_TARGET_WHY_MAX >= RV_TLS_WHY_MAX, "one sentence becomes the other");
+    struct rv_tls_client_settings settings = rv_target_tls(target);
+    return RV_TLS_BUILT && target->is_tls ? rv_tls_client_check(&settings, why) : 0;
 }
 
 void rv_target_free(struct rv_load_target *target)

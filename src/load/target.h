@@ -5,6 +5,7 @@
 #define RV_LOAD_TARGET_H
 
 #include "base/bytes.h"
+#include "io/tls.h"
 
 #include <sys/socket.h>
 
@@ -13,10 +14,11 @@
 /* "http://user:pass@host:8080/path?query#fragment", in slices of the text. */
 struct rv_url {
     rv_bytes scheme;   /* "http" when there is none */
+    bool is_tls;       /* it is "https" */
     rv_bytes userinfo; /* absent: there is none */
     rv_bytes host;     /* without the brackets of an IPv6 literal */
     bool host_is_ipv6; /* it had brackets */
-    uint16_t port;     /* 80 when there is none */
+    uint16_t port;     /* 80 when there is none; 443 with https */
     bool has_port;
     rv_bytes
         target; /* path and query as they stand; "/" when there is none. "?x" when only the path
@@ -25,7 +27,8 @@ struct rv_url {
 
 /* Any scheme may be missing ("127.0.0.1:8910/ok"), and so may the path. RV_EINVAL, with a
    sentence in `why` (RV_TARGET_WHY_MAX octets) that names the URL and what is wrong with it: no
-   host, a port that is none, a scheme other than http, an octet that no URL has. */
+   host, a port that is none, a scheme other than http and https, an octet that no URL
+   has; https in a build without TLS. */
 rv_error rv_url_parse(const char *text, struct rv_url *url, char *why);
 
 struct rv_endpoint {
@@ -48,9 +51,12 @@ struct rv_endpoint rv_source_nth(const struct rv_source_range *range, uint64_t n
 
 struct rv_load_target {
     char *url;       /* the first URL, as it was given; owned, like all below */
-    char *authority; /* for Host: "127.0.0.1:8910", "[::1]:8080", "example.org"; no port 80 */
+    char *authority; /* for Host: "127.0.0.1:8910", "[::1]:8080", "example.org"; no port that is
+                        the scheme's */
     char *host;      /* "127.0.0.1", "::1", "example.org" */
     uint16_t port;
+    bool is_tls;                       /* by the URL; then ... */
+    struct rv_tls_client_settings tls; /* ... with these; its `host` is filled in when it is used */
     /* "host:port" of the proxy that connections go to, without a port 1080 (as curl); NULL: none */
     char *proxy;
     char *unix_path; /* NULL: TCP. "@name" is an abstract one */
@@ -72,6 +78,12 @@ rv_error rv_target_set_url(struct rv_load_target *target, const char *text,
    such thing, or none is for this host and port; the unix path fits no address. RV_ENOMEM. */
 rv_error rv_target_resolve(struct rv_load_target *target, const char *const *overrides,
                            size_t override_count, char *why);
+
+/* The settings of TLS with the target's own host. */
+struct rv_tls_client_settings rv_target_tls(const struct rv_load_target *target);
+
+/* Can the target's TLS settings be used, if it has any? RV_EINVAL with `why`, RV_ENOMEM. */
+rv_error rv_target_check_tls(const struct rv_load_target *target, char *why);
 
 void rv_target_free(struct rv_load_target *target);
 

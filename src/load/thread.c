@@ -75,6 +75,14 @@ static void on_stop(struct rv_message *message, void *owner)
     ((struct rv_load_thread *)owner)->stopping = true;
 }
 
+/* The settings were checked before the run (rv_target_check_tls), with a sentence. */
+static rv_error open_tls(struct rv_load_thread *thread)
+{
+    char why[RV_TLS_WHY_MAX];
+    struct rv_tls_client_settings settings = rv_target_tls(&thread->plan->target);
+    return rv_tls_client_open(&thread->loop, &settings, why);
+}
+
 rv_error rv_load_thread_open(struct rv_load_thread *thread, struct rv_load_shared *shared,
                              const struct rv_backend *backend, unsigned index, uint32_t clients)
 {
@@ -99,6 +107,12 @@ rv_error rv_load_thread_open(struct rv_load_thread *thread, struct rv_load_share
         return error;
     }
     thread->loop.on_alarm = on_alarm;
+    if (RV_TLS_BUILT && plan->target.is_tls)
+        error = open_tls(thread);
+    if (error != 0) {
+        rv_load_thread_close(thread);
+        return error;
+    }
     thread->clients = calloc(clients, sizeof *thread->clients);
     thread->rings = calloc((size_t)clients * thread->pipeline, sizeof *thread->rings);
     if (thread->clients == NULL || thread->rings == NULL) {

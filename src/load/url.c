@@ -54,10 +54,12 @@ static rv_error parse_scheme(const char *text, rv_bytes *rest, struct rv_url *ur
         return 0;
     url->scheme = rv_slice(text, length);
     *rest = rv_slice(rest->ptr + length + 3, rest->len - length - 3);
-    if (rv_bytes_equal_nocase(url->scheme, RV_LIT("https")))
-        return bad(why, text, "https is not supported in this version");
-    if (!rv_bytes_equal_nocase(url->scheme, RV_LIT("http")))
-        return bad(why, text, "the scheme must be http");
+    url->is_tls = rv_bytes_equal_nocase(url->scheme, RV_LIT("https"));
+    if (url->is_tls && !RV_TLS_BUILT)
+        return bad(why, text,
+                   "https needs TLS, and this rivulet was built without it (CMake option RV_TLS)");
+    if (!url->is_tls && !rv_bytes_equal_nocase(url->scheme, RV_LIT("http")))
+        return bad(why, text, "the scheme must be http or https");
     return 0;
 }
 
@@ -103,7 +105,7 @@ static rv_error parse_host(const char *text, rv_bytes authority, struct rv_url *
         return bad(why, text, "the host is neither a name nor an address");
     url->host = bracketed ? rv_slice(host.ptr + 1, host.len - 2) : host;
     url->host_is_ipv6 = bracketed;
-    url->port = 80;
+    url->port = url->is_tls ? 443 : 80;
     if (rest.len == 0)
         return 0;
     return parse_port(text, rv_slice(rest.ptr + 1, rest.len - 1), url, why);

@@ -11,12 +11,27 @@
 
 #include <inttypes.h>
 
+/* The bits are those of the server's key and of the cipher's. */
+static void write_tls(const struct rv_load_result *result, FILE *file)
+{
+    if (result->tls_version[0] == '\0')
+        return;
+    fprintf(file, "SSL/TLS Protocol:       %s,%s,%" PRIu32 ",%" PRIu32 "\n", result->tls_version,
+            result->tls_cipher, result->tls_certificate_bits, result->tls_key_bits);
+    if (result->tls_temp_key[0] != '\0')
+        fprintf(file, "Server Temp Key:        %s\n", result->tls_temp_key);
+    if (result->tls_name[0] != '\0')
+        fprintf(file, "TLS Server Name:        %s\n", result->tls_name);
+}
+
 static void write_head(const struct rv_load_result *result, const struct rv_ab_options *options,
                        const struct rv_ab_summary *summary, FILE *file)
 {
     fprintf(file, "Server Software:        %s\n", summary->server);
     fprintf(file, "Server Hostname:        %s\n", result->host);
-    fprintf(file, "Server Port:            %u\n\n", (unsigned)result->port);
+    fprintf(file, "Server Port:            %u\n", (unsigned)result->port);
+    write_tls(result, file);
+    fputc('\n', file);
     fprintf(file, "Document Path:          %s\n", result->document);
     if (options->variable_length)
         fputs("Document Length:        Variable\n\n", file);

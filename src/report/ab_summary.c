@@ -11,7 +11,7 @@
 
 static bool counts_as_connect(enum rv_load_failure failure)
 {
-    return failure <= RV_FAILURE_CONNECT_OTHER;
+    return failure <= RV_FAILURE_CONNECT_LAST;
 }
 
 static bool counts_as_write(enum rv_load_failure failure)

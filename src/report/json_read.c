@@ -139,8 +139,11 @@ static void get_times(struct rv_json_reader *reader, const struct rv_json_place 
                       struct rv_load_result *result)
 {
     struct rv_json_place times = rv_json_object_at(reader, top, "times_us");
+    bool has_tls = json_object_get(top->value, "tls") != NULL; /* not in files from before it */
     for (size_t i = 0; i < RV_JSON_TIMES; i++) {
         void *hist = (char *)result + rv_json_times[i].offset;
+        if (!has_tls && hist == &result->handshake)
+            continue;
         rv_json_get_hist(reader, &times, rv_json_times[i].name, hist);
     }
     struct rv_json_place totals = rv_json_object_at(reader, &times, "total");
@@ -260,6 +263,8 @@ static void get_result(struct rv_json_reader *reader, const struct rv_json_place
     get_failures(reader, top, result);
     get_statuses(reader, top, result);
     get_nested(reader, top, "connections", rv_json_connections, result);
+    if (json_object_get(top->value, "tls") != NULL)
+        get_nested(reader, top, "tls", rv_json_tls, result);
     get_nested(reader, top, "octets", rv_json_octets, result);
     rv_json_get_members(reader, top, rv_json_first, result);
     get_times(reader, top, result);

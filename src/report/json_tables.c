@@ -78,6 +78,19 @@ static const struct rv_json_member connections[] = {
     RESULT(races),
 };
 
+static const struct rv_json_member tls[] = {
+    RESULT(tls),
+    RESULT_AS(tls_version, RV_JSON_TEXT),
+    RESULT_AS(tls_cipher, RV_JSON_TEXT),
+    RESULT(tls_key_bits),
+    RESULT(tls_certificate_bits),
+    RESULT_AS(tls_temp_key, RV_JSON_TEXT),
+    RESULT_AS(tls_name, RV_JSON_TEXT),
+    RESULT(tls_full),
+    RESULT(tls_resumed),
+    RESULT_AS(tls_failure, RV_JSON_TEXT),
+};
+
 static const struct rv_json_member octets[] = {
     RESULT(sent_octets),
     RESULT(received_octets),
@@ -156,6 +169,7 @@ const struct rv_json_table rv_json_plan = TABLE(plan);
 const struct rv_json_table rv_json_when = TABLE(when);
 const struct rv_json_table rv_json_requests = TABLE(requests);
 const struct rv_json_table rv_json_connections = TABLE(connections);
+const struct rv_json_table rv_json_tls = TABLE(tls);
 const struct rv_json_table rv_json_octets = TABLE(octets);
 const struct rv_json_table rv_json_first = TABLE(first);
 const struct rv_json_table rv_json_period = TABLE(period);
@@ -180,6 +194,7 @@ const struct rv_json_time rv_json_times[RV_JSON_TIMES] = {
     TIME(lateness),
     TIME(failing),
     TIME(unfinished),
+    TIME(handshake),
 };
 
 const char *const rv_json_total_names[RV_JSON_TOTALS] = {

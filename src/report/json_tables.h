@@ -13,6 +13,7 @@ extern const struct rv_json_table rv_json_plan;        /* "plan" */
 extern const struct rv_json_table rv_json_when;        /* started_us, elapsed_us */
 extern const struct rv_json_table rv_json_requests;    /* "requests" */
 extern const struct rv_json_table rv_json_connections; /* "connections" */
+extern const struct rv_json_table rv_json_tls;         /* "tls" */
 extern const struct rv_json_table rv_json_octets;      /* "octets" */
 extern const struct rv_json_table rv_json_first;       /* server_software, first_head */
 
@@ -31,7 +32,7 @@ struct rv_json_time {
     size_t offset; /* of the struct rv_hist in struct rv_load_result */
 };
 
-#define RV_JSON_TIMES 8
+#define RV_JSON_TIMES 9
 extern const struct rv_json_time rv_json_times[RV_JSON_TIMES];
 
 /* Those of "total" in it: the index is that of `total`. */

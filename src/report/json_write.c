@@ -214,6 +214,7 @@ static bool put_seen(json_t *object, const struct rv_load_result *result)
            rv_json_put(object, "failures", failures_of(result)) &&
            rv_json_put(object, "statuses", statuses_of(result)) &&
            rv_json_put(object, "connections", rv_json_of_record(rv_json_connections, result)) &&
+           rv_json_put(object, "tls", rv_json_of_record(rv_json_tls, result)) &&
            rv_json_put(object, "octets", rv_json_of_record(rv_json_octets, result)) &&
            rv_json_put_members(object, rv_json_first, result) &&
            rv_json_put(object, "times_us", times_of(result)) &&

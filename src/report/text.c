@@ -195,6 +195,16 @@ static void write_connections(const struct rv_load_result *result, FILE *file)
             result->open_peak, result->reopened, result->races, result->races == 1 ? "" : "s");
 }
 
+static void write_tls(const struct rv_load_result *result, FILE *file)
+{
+    if (result->tls_version[0] != '\0')
+        fprintf(file,
+                "TLS          %s, %s%s%s, %" PRIu64 " full handshake%s, %" PRIu64 " resumed\n",
+                result->tls_version, result->tls_cipher,
+                result->tls_temp_key[0] == '\0' ? "" : ", ", result->tls_temp_key, result->tls_full,
+                result->tls_full == 1 ? "" : "s", result->tls_resumed);
+}
+
 /* ---- what it cost ----------------------------------------------------------------------------------------------- */
 
 static double us_per_answer(const struct rv_load_result *result, uint64_t us)
@@ -305,6 +315,7 @@ rv_error rv_report_text(const struct rv_load_result *result, FILE *file)
     write_statuses(result, file);
     write_failures(result, file);
     write_connections(result, file);
+    write_tls(result, file);
     rv_error error = rv_text_times(result, file);
     if (error != 0)
         return error;

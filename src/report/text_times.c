@@ -54,6 +54,7 @@ rv_error rv_text_times(const struct rv_load_result *result, FILE *file)
     if (result->open_model)
         write_line(file, "lateness", &result->lateness, &too_few);
     write_line(file, "connect", &result->connect, &too_few);
+    write_line(file, "handshake", &result->handshake, &too_few);
     write_line(file, "wait", &result->wait, &too_few);
     write_line(file, "transfer", &result->transfer, &too_few);
     write_line(file, "failed", &result->failing, &too_few);

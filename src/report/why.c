@@ -16,6 +16,8 @@ static const struct {
 } rules[] = {
     {"refused", rv_why_refused},
     {"unreachable", rv_why_unreachable},
+    {"certificate", rv_why_certificate},
+    {"tls_handshake", rv_why_handshake},
     {"descriptors_here", rv_why_descriptors_here},
     {"ports_exhausted", rv_why_ports},
     {"memory", rv_why_memory},

@@ -399,10 +399,10 @@ def test_numbers_are_not_cut(ab):
     assert ab("-t", "5s", "127.0.0.1:1/").status == 22
 
 
-def test_tls_is_refused_for_now(ab):
-    outcome = ab("https://127.0.0.1/")
+def test_options_of_tls_are_for_https(ab):
+    outcome = ab("-f", "TLS1.2", "127.0.0.1:1/")
     assert outcome.status == 22
-    assert outcome.stderr.startswith("ab: https is not supported yet: ")
+    assert outcome.stderr.startswith("ab: -f is for https URLs")
 
 
 # ---- what ApacheBench has not --------------------------------------------------------------------

@@ -249,9 +249,29 @@ static void a_url_that_is_none_is_refused(void **state)
     EXPECT_WRONG(RV_AB_WRONG_USAGE, "invalid URL", "h:99999/");
     EXPECT_WRONG(RV_AB_WRONG_USAGE, "invalid URL", "");
     EXPECT_WRONG(RV_AB_WRONG_USAGE, "are given with -A", "http://u:p@h/");
-    EXPECT_WRONG(RV_AB_WRONG_USAGE, "https is not supported yet", "https://h/");
-    EXPECT_WRONG(RV_AB_WRONG_USAGE, "https is not supported yet", "-f", "TLS1.3", "HTTPS://h/");
+#if !RV_TLS_BUILT
+    EXPECT_WRONG(RV_AB_WRONG_USAGE, "https needs TLS", "https://h/");
+#endif
 }
+
+#if RV_TLS_BUILT
+static void an_https_url_takes_the_options_of_tls(void **state)
+{
+    (void)state;
+    EXPECT_RUN("https://h/");
+    assert_true(command.tls.insecure);
+    assert_int_equal(command.url.port, 443);
+    assert_int_equal(command.tls.version_max, 0);
+    EXPECT_RUN("-f", "TLS1.2", "-Z", "HIGH", "-E", "both.pem", "-I", "HTTPS://h/");
+    assert_int_equal(command.tls.version_min, 0x0303);
+    assert_int_equal(command.tls.version_max, 0x0303);
+    assert_string_equal(command.tls.ciphers, "HIGH");
+    assert_string_equal(command.tls.certificate, "both.pem");
+    assert_true(command.tls.hide_name);
+    EXPECT_WRONG(RV_AB_WRONG_USAGE, "-f takes ALL, TLS1,", "-f", "SSL3", "https://h/");
+    EXPECT_WRONG(RV_AB_WRONG_USAGE, "tunnels through a proxy", "-X", "p:1", "https://h/");
+}
+#endif
 
 static void options_of_tls_are_for_https(void **state)
 {
@@ -336,6 +356,9 @@ int main(void)
         cmocka_unit_test(a_local_address_has_to_be_one),
         cmocka_unit_test(a_url_may_lack_scheme_and_path),
         cmocka_unit_test(a_url_that_is_none_is_refused),
+#if RV_TLS_BUILT
+        cmocka_unit_test(an_https_url_takes_the_options_of_tls),
+#endif
         cmocka_unit_test(options_of_tls_are_for_https),
         cmocka_unit_test(one_url_is_needed),
         cmocka_unit_test(the_report_has_its_options),

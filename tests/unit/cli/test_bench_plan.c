@@ -328,10 +328,25 @@ static void what_cannot_be_says_why_and_whose_fault_it_is(void **state)
         int code;
         const char *says;
     } cases[] = {
-        {"https://127.0.0.1", RV_EXIT_USAGE, "https is not supported in this version"},
+#if RV_TLS_BUILT
+        {"https://127.0.0.1|127.0.0.1:443", RV_EXIT_USAGE, "has another scheme, host or port"},
+        {"-x|p:1|https://127.0.0.1", RV_EXIT_USAGE, "tunnels through a proxy are not made"},
+        {"--cacert|/absent|https://127.0.0.1", RV_EXIT_NO_START,
+         "the certificates in \"/absent\" cannot be used: No such file"},
+        {"--cert|/absent|-k|https://127.0.0.1", RV_EXIT_NO_START,
+         "the certificate \"/absent\" cannot be used"},
+        {"--ciphers|NONE-SUCH|https://127.0.0.1", RV_EXIT_NO_START,
+         "the cipher list \"NONE-SUCH\" cannot be used: no cipher match"},
+        {"-x|https://p|127.0.0.1", RV_EXIT_USAGE, "-x takes a proxy that is spoken to in plain"},
+#else
+        {"https://127.0.0.1", RV_EXIT_USAGE, "https needs TLS, and this rivulet was built without"},
+        {"-x|https://p|127.0.0.1", RV_EXIT_USAGE, "-x \"https://p\": https needs TLS"},
+#endif
+        {"-k|127.0.0.1", RV_EXIT_USAGE, "-k is for https URLs, and \"127.0.0.1\" is none"},
+        {"--tls-resume|127.0.0.1", RV_EXIT_USAGE, "--tls-resume is for https URLs"},
         {"127.0.0.1:x", RV_EXIT_USAGE, "the port must be"},
         {"127.0.0.1/a|127.0.0.2/b", RV_EXIT_USAGE,
-         "\"127.0.0.2/b\" has another host or port than \"127.0.0.1/a\""},
+         "\"127.0.0.2/b\" has another scheme, host or port than \"127.0.0.1/a\""},
         {"127.0.0.1/a|127.0.0.1:81/a", RV_EXIT_USAGE, "all URLs of a run must go to one server"},
         {"http://u%00:p@127.0.0.1", RV_EXIT_USAGE, "%00"},
         {"-H|X|127.0.0.1", RV_EXIT_USAGE, "-H takes \"Name: value\", not \"X\""},
@@ -340,7 +355,6 @@ static void what_cannot_be_says_why_and_whose_fault_it_is(void **state)
         {"-H|A B: x|127.0.0.1", RV_EXIT_USAGE, "is no token"},
         {"-H|X: a\rb|127.0.0.1", RV_EXIT_USAGE, "control octet"},
         {"-X|GE T|127.0.0.1", RV_EXIT_USAGE, "the method \"GE T\" is no token"},
-        {"-x|https://p|127.0.0.1", RV_EXIT_USAGE, "-x \"https://p\": https is not supported"},
         {"--source|x|127.0.0.1", RV_EXIT_USAGE, "--source \"x\": not an IP address"},
         {"--resolve|x|127.0.0.1", RV_EXIT_USAGE, "--resolve \"x\" is not host:port:address"},
         {"--resolve|a:80:::1|127.0.0.1", RV_EXIT_USAGE, "is for another host or port"},

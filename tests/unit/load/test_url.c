@@ -65,6 +65,24 @@ static void every_part_is_found_and_most_may_be_missing(void **state)
     }
 }
 
+#if RV_TLS_BUILT
+static void https_has_a_port_of_its_own(void **state)
+{
+    (void)state;
+    struct rv_url url;
+    char why[RV_TARGET_WHY_MAX] = "";
+    assert_int_equal(rv_url_parse("HTTPS://h/x", &url, why), 0);
+    assert_true(url.is_tls);
+    assert_int_equal(url.port, 443);
+    assert_false(url.has_port);
+    assert_int_equal(rv_url_parse("https://h:80/x", &url, why), 0);
+    assert_true(url.is_tls);
+    assert_int_equal(url.port, 80);
+    assert_int_equal(rv_url_parse("h:443/x", &url, why), 0);
+    assert_false(url.is_tls);
+}
+#endif
+
 static void what_is_no_url_is_refused_in_a_sentence_that_names_it(void **state)
 {
     (void)state;
@@ -76,7 +94,10 @@ static void what_is_no_url_is_refused_in_a_sentence_that_names_it(void **state)
         {"/ok", "there is no host"},
         {"http:///ok", "there is no host"},
         {"http://:80/", "there is no host"},
-        {"https://h/", "https is not supported in this version"},
+#if !RV_TLS_BUILT
+        {"https://h/", "https needs TLS, and this rivulet was built without it"},
+#endif
+        {"httpss://h/", "the scheme must be http or https"},
         {"ftp://h/", "the scheme must be http"},
         {"://h/", "the scheme must be http"},
         {"http:/h", "no port follows the colon"},
@@ -166,6 +187,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_part_is_found_and_most_may_be_missing),
+#if RV_TLS_BUILT
+        cmocka_unit_test(https_has_a_port_of_its_own),
+#endif
         cmocka_unit_test(what_is_no_url_is_refused_in_a_sentence_that_names_it),
         cmocka_unit_test(a_sentence_about_a_long_url_is_short),
         cmocka_unit_test(whatever_comes_the_parts_lie_in_the_text),

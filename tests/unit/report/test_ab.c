@@ -223,10 +223,28 @@ static void each_failure_is_counted_once_and_in_one_kind(void **state)
     for (enum rv_load_failure failure = 0; failure < RV_FAILURE_COUNT; failure++)
         failure_of(result, failure);
     expect_line(result, &(struct rv_ab_options){0},
-                "Complete requests:      27\n"
-                "Failed requests:        23\n"
-                "   (Connect: 7, Receive: 8, Length: 3, Exceptions: 5)\n"
+                "Complete requests:      29\n"
+                "Failed requests:        25\n"
+                "   (Connect: 9, Receive: 8, Length: 3, Exceptions: 5)\n"
                 "Write errors:           2\n");
+}
+
+static void tls_is_told_in_the_head_of_the_report(void **state)
+{
+    struct rv_load_result *result = *state;
+    expect_without(result, &(struct rv_ab_options){0}, "SSL/TLS");
+    strcpy(result->tls_version, "TLSv1.3");
+    strcpy(result->tls_cipher, "TLS_AES_128_GCM_SHA256");
+    result->tls_certificate_bits = 2048;
+    result->tls_key_bits = 128;
+    expect_line(result, &(struct rv_ab_options){0},
+                "SSL/TLS Protocol:       TLSv1.3,TLS_AES_128_GCM_SHA256,2048,128\n\n");
+    strcpy(result->tls_temp_key, "X25519 253 bits");
+    strcpy(result->tls_name, "a.example");
+    expect_line(result, &(struct rv_ab_options){0},
+                "2048,128\n"
+                "Server Temp Key:        X25519 253 bits\n"
+                "TLS Server Name:        a.example\n\n");
 }
 
 static void one_answer_has_no_percentages(void **state)
@@ -464,6 +482,7 @@ int main(void)
         TEST(without_statistics_the_table_has_three_columns),
         TEST(variable_lengths_are_no_failures),
         TEST(each_failure_is_counted_once_and_in_one_kind),
+        TEST(tls_is_told_in_the_head_of_the_report),
         TEST(one_answer_has_no_percentages),
         TEST(without_any_answer_the_report_ends_with_what_was_transferred),
         TEST(failures_alone_have_a_rate_and_no_times),
