@@ -169,8 +169,8 @@ def test_a_port_where_nobody_listens(bench):
     with refusing() as port:
         run = bench("-n", 40, "-c", 4, url(port), code=2)
     assert run.finding("No listener: all ").endswith(
-        f"connects to 127.0.0.1 port {port} were refused, nobody listens there. "
-        "-> Start the server, or check host and port.")
+        f"connects to 127.0.0.1 port {port} were refused, nobody listens there. So the run was "
+        "given up. -> Start the server, or check host and port.")
     assert run.verdict == "INVALID: nothing was answered"
     assert "connection refused  (ECONNREFUSED " in run.line("Failed")
 
