@@ -128,6 +128,6 @@ int rv_tls_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
     OPENSSL_cleanse(&key, sizeof key);
     if (!good)
         return -1;
-    /* TLS 1.3 sends a fresh ticket with every resumption by itself. */
-    return result == 2 && SSL_version(ssl) == TLS1_3_VERSION ? 1 : result;
+    /* A client of TLS 1.3 uses a ticket once (RFC 8446 appendix C.4): it needs another one each time. */
+    return !encrypt && SSL_version(ssl) == TLS1_3_VERSION ? 2 : result;
 }

@@ -226,6 +226,19 @@ def test_a_ticket_is_good_at_every_worker(tls, version):
             session = secure.session
 
 
+def test_each_resumption_of_tls_1_3_brings_another_ticket(tls):
+    """A client uses a ticket once."""
+    made = context(minimum_version=ssl.TLSVersion.TLSv1_3)
+    seen, session = set(), None
+    for number in range(4):
+        with connect(tls.port, made, session) as secure:
+            answer_of(secure)
+            assert secure.session_reused == (number > 0)
+            session = secure.session
+            seen.add(session.id)
+    assert len(seen) == 4
+
+
 def test_goodbye_comes_before_the_end(tls):
     with connect(tls.port) as secure:
         answer_of(secure, get("/ok", "Connection: close\r\n"))
