@@ -227,6 +227,33 @@ static void a_law_that_is_violated_is_seen(void **state)
     rv_load_result_free(&result);
 }
 
+/* Ten clients of whom only four seem to have done anything: time has been lost. */
+static void clients_that_were_idle_in_a_steady_run_are_seen(void **state)
+{
+    (void)state;
+    struct rv_load_result result = merged(1);
+    struct rv_load_law laws[RV_LAWS_MAX];
+    result.clients = 10;
+    result.elapsed_us = result.duration_us = 2 * SECOND_US;
+    for (unsigned busy = 4; busy <= 6; busy += 2) {
+        rv_hist_reset(&result.unfinished);
+        rv_hist_record_many(&result.unfinished, 2 * SECOND_US, busy);
+        result.started = result.due = result.in_flight = busy;
+        uint32_t count = rv_load_laws(&result, laws), broken = 0;
+        for (uint32_t i = 0; i < count; i++)
+            broken += !laws[i].holds;
+        assert_int_equal(broken, busy < 5 ? 1 : 0);
+    }
+    result.think_us = 1000; /* then they may be idle */
+    rv_hist_reset(&result.unfinished);
+    rv_hist_record_many(&result.unfinished, 2 * SECOND_US, 1);
+    result.started = result.due = result.in_flight = 1;
+    uint32_t count = rv_load_laws(&result, laws);
+    for (uint32_t i = 0; i < count; i++)
+        assert_true(laws[i].holds);
+    rv_load_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +268,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(samples_are_kept_when_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_law_that_is_violated_is_seen, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(clients_that_were_idle_in_a_steady_run_are_seen, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
