@@ -142,7 +142,7 @@ static bool was_steady(const struct rv_load_result *result)
 {
     bool time_alone = result->duration_us > 0 && result->requests_max == 0 && result->quota == 0;
     bool unpaced = result->think_us == 0 && result->connect_rate_per_s == 0;
-    return time_alone && unpaced && result->failed == 0 && result->elapsed_us >= 1000000 &&
+    return time_alone && unpaced && result->failed == 0 && result->elapsed_us >= 3000000 &&
            result->clients <= 1000;
 }
 

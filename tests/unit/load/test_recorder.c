@@ -234,10 +234,10 @@ static void clients_that_were_idle_in_a_steady_run_are_seen(void **state)
     struct rv_load_result result = merged(1);
     struct rv_load_law laws[RV_LAWS_MAX];
     result.clients = 10;
-    result.elapsed_us = result.duration_us = 2 * SECOND_US;
+    result.elapsed_us = result.duration_us = 4 * SECOND_US;
     for (unsigned busy = 4; busy <= 6; busy += 2) {
         rv_hist_reset(&result.unfinished);
-        rv_hist_record_many(&result.unfinished, 2 * SECOND_US, busy);
+        rv_hist_record_many(&result.unfinished, 4 * SECOND_US, busy);
         result.started = result.due = result.in_flight = busy;
         uint32_t count = rv_load_laws(&result, laws), broken = 0;
         for (uint32_t i = 0; i < count; i++)
@@ -246,7 +246,7 @@ static void clients_that_were_idle_in_a_steady_run_are_seen(void **state)
     }
     result.think_us = 1000; /* then they may be idle */
     rv_hist_reset(&result.unfinished);
-    rv_hist_record_many(&result.unfinished, 2 * SECOND_US, 1);
+    rv_hist_record_many(&result.unfinished, 4 * SECOND_US, 1);
     result.started = result.due = result.in_flight = 1;
     uint32_t count = rv_load_laws(&result, laws);
     for (uint32_t i = 0; i < count; i++)
