@@ -83,6 +83,18 @@ static rv_error open_tls(struct rv_load_thread *thread)
     return rv_tls_client_open(&thread->loop, &settings, why);
 }
 
+/* A request for each client, as far as there are so many. */
+static uint64_t set_aside(struct rv_load_shared *shared, uint32_t clients)
+{
+    uint64_t left = atomic_load_explicit(&shared->requests_left, memory_order_relaxed);
+    uint64_t firsts = left < clients ? left : clients;
+    if (shared->plan->requests_max == 0)
+        return clients;
+    /* No thread runs yet. */
+    atomic_store_explicit(&shared->requests_left, left - firsts, memory_order_relaxed);
+    return firsts;
+}
+
 rv_error rv_load_thread_open(struct rv_load_thread *thread, struct rv_load_shared *shared,
                              const struct rv_backend *backend, unsigned index, uint32_t clients)
 {
@@ -93,6 +105,8 @@ rv_error rv_load_thread_open(struct rv_load_thread *thread, struct rv_load_share
     thread->index = index;
     thread->client_count = clients;
     thread->untouched = clients;
+    if (plan->model == RV_LOAD_CLOSED)
+        thread->firsts = set_aside(shared, clients);
     thread->stop.run = on_stop;
     queue_init(&thread->resting);
     queue_init(&thread->opening);
@@ -194,12 +208,6 @@ static bool may_go_on(struct rv_load_thread *thread, struct rv_client *client)
     return true;
 }
 
-static void start_closed(struct rv_load_thread *thread, struct rv_client *client, uint64_t now_us)
-{
-    if (may_go_on(thread, client))
-        rv_client_start(client, now_us, now_us);
-}
-
 /* Only a client that has another request ahead thinks about it. */
 static void next_closed(struct rv_load_thread *thread, struct rv_client *client, uint64_t now_us)
 {
@@ -213,15 +221,27 @@ static void next_closed(struct rv_load_thread *thread, struct rv_client *client,
     }
 }
 
+/* However fast the others are, every client takes part: its first request was set aside for it. */
+static void begin_client(struct rv_load_thread *thread, struct rv_client *client, uint64_t now_us)
+{
+    if (thread->firsts == 0) {
+        retire(thread, client);
+        return;
+    }
+    thread->firsts--;
+    client->quota_left--;
+    rv_client_start(client, now_us, now_us);
+    for (uint32_t more = 1; more < thread->pipeline && client->count > 0; more++)
+        if (client->count < thread->pipeline && may_go_on(thread, client))
+            rv_client_start(client, now_us, now_us);
+}
+
 static void begin_clients(struct rv_load_thread *thread, uint64_t now_us)
 {
     for (unsigned i = 0; i < START_BATCH && thread->untouched > 0; i++) {
-        struct rv_client *client = &thread->clients[thread->client_count - thread->untouched];
+        uint32_t next = thread->client_count - thread->untouched;
         thread->untouched--;
-        start_closed(thread, client, now_us);
-        for (uint32_t more = 1; more < thread->pipeline && client->count > 0; more++)
-            if (client->count < thread->pipeline)
-                start_closed(thread, client, now_us);
+        begin_client(thread, &thread->clients[next], now_us);
     }
 }
 

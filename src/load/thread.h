@@ -49,6 +49,7 @@ struct rv_load_thread {
     struct rv_exchange *rings; /* owned */
     uint32_t client_count;
     uint32_t untouched; /* clients that were never used: the last ones */
+    uint64_t firsts;    /* closed model: requests set aside for clients that have not begun */
     uint32_t retired; /* closed model: clients that may start no more and have nothing under way */
     struct rv_client *free; /* open model: clients with nothing to do, the last one used first */
     struct rv_client_queue resting; /* think time */
@@ -76,7 +77,7 @@ struct rv_load_thread {
     struct rv_message stop;
 };
 
-/* Memory and loop; the thread is not started. On failure nothing is left behind. */
+/* All threads of a run are opened before one of them begins. Memory and loop; the thread is not started. On failure nothing is left behind. */
 rv_error rv_load_thread_open(struct rv_load_thread *thread, struct rv_load_shared *shared,
                              const struct rv_backend *backend, unsigned index, uint32_t clients);
 void rv_load_thread_close(struct rv_load_thread *thread);

@@ -251,6 +251,33 @@ static void clients_share_the_requests(void **state)
     assert_int_equal(result()->answered, 3);
 }
 
+/* More clients than begin in one turn: the first are answered before the last have begun. */
+static void every_client_has_a_request_of_its_own(void **state)
+{
+    (void)state;
+    plan.requests_max = 41;
+    plan.clients = 40;
+    begin();
+    turn();
+    for (unsigned i = 0; i < 8; i++) {
+        struct rv_sim_peer *peer = rv_sim_take(&thread.loop);
+        assert_non_null(peer);
+        peers[peer_count++] = peer;
+        rv_sim_accept(peer);
+        assert_int_equal(rv_sim_send(peer, (rv_bytes){OK, strlen(OK)}), 0);
+    }
+    while (rv_sim_attempts(&thread.loop) > 0)
+        answer(accept_one());
+    assert_int_equal(result()->connects, 40);
+    settle();
+    for (unsigned i = 0; i < peer_count; i++)
+        if (!rv_sim_is_closed(peers[i]) && rv_sim_received(peers[i])->len > 0)
+            rv_sim_send(peers[i], (rv_bytes){OK, strlen(OK)});
+    settle();
+    assert_int_equal(result()->answered, 41);
+    assert_false(running);
+}
+
 static void fewer_requests_than_clients_open_fewer_connections(void **state)
 {
     (void)state;
@@ -1267,6 +1294,7 @@ int main(void)
         TEST(a_client_sends_the_next_request_when_it_has_its_answer),
         TEST(every_phase_has_its_time),
         TEST(clients_share_the_requests),
+        TEST(every_client_has_a_request_of_its_own),
         TEST(fewer_requests_than_clients_open_fewer_connections),
         TEST(with_a_quota_every_client_has_its_own_requests),
         TEST(the_time_ends_the_run_and_counts_what_is_in_flight),
