@@ -35,7 +35,8 @@ function(rv_program_flags target)
         C_EXTENSIONS ON)
     target_compile_options(${target} PRIVATE ${rv_compile_options})
     target_compile_definitions(${target} PRIVATE
-        _GNU_SOURCE $<$<BOOL:${rv_tls}>:RV_WITH_TLS> "RV_VERSION_TEXT=\"${PROJECT_VERSION}\"")
+        _GNU_SOURCE $<$<BOOL:${rv_tls}>:RV_WITH_TLS> $<$<BOOL:${rv_http2}>:RV_WITH_HTTP2>
+        "RV_VERSION_TEXT=\"${PROJECT_VERSION}\"")
     target_link_options(${target} PRIVATE ${rv_link_options})
 endfunction()
 

@@ -2,7 +2,10 @@
 # Which Debian packages building and testing need, and how they are installed when they are missing.
 # Sourced by quickstart and check: the lists live here and nowhere else. Never removes a package.
 
-build_packages=(cmake curl gcc libc6-dev libjansson-dev libssl-dev ninja-build pkg-config zlib1g-dev)
+build_packages=(
+    cmake curl gcc libc6-dev libjansson-dev libnghttp2-dev libssl-dev ninja-build pkg-config
+    zlib1g-dev
+)
 test_packages=(
     apache2-utils clang clang-format libclang-rt-14-dev libcmocka-dev mandoc
     netcat-openbsd nghttp2-client python3-jsonschema python3-pytest python3-pytest-timeout

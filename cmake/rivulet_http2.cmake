@@ -1,0 +1,22 @@
+# Whether there is HTTP/2, and what that needs: rv_http2, rv_http2_libraries, and for pkg-config and the
+# CMake package of an installed archive rv_http2_pkgconfig and rv_http2_dependency. Where RV_HTTP2 was not
+# asked for by name, a machine without libnghttp2 gets a library that speaks HTTP/1 only.
+set(rv_http2 OFF)
+set(rv_http2_libraries "")
+set(rv_http2_pkgconfig "")
+set(rv_http2_dependency "")
+if(RV_HTTP2)
+    find_package(PkgConfig QUIET)
+    if(PkgConfig_FOUND)
+        pkg_check_modules(nghttp2 QUIET IMPORTED_TARGET libnghttp2>=1.52)
+    endif()
+    if(nghttp2_FOUND)
+        set(rv_http2 ON)
+        set(rv_http2_libraries PkgConfig::nghttp2)
+        set(rv_http2_pkgconfig "libnghttp2 >= 1.52")
+        set(rv_http2_dependency "find_dependency(PkgConfig)
+pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2>=1.52)")
+    else()
+        message(STATUS "libnghttp2 1.52 was not found: building without HTTP/2")
+    endif()
+endif()

@@ -1,0 +1,501 @@
+/*
+ * HTTP/2 through libnghttp2 (h2.h). Its callbacks become the owner's events, its errors ours. The session
+ * is told to leave three things to the owner: when windows grow, what the content of a DATA frame is
+ * copied from, and what to do about peers that keep every rule and mean harm.
+ */
+#include "http/h2.h"
+
+#include <nghttp2/nghttp2.h>
+#include <stdlib.h>
+
+/* Fields of a message that this side sends; a request or response has a few dozen at most. */
+#define FIELDS_ON_STACK 64
+
+/* SETTINGS_MAX_FRAME_SIZE when nothing is said (RFC 9113 section 6.5.2). */
+#define FRAME_BYTES_MIN 16384
+
+struct rv_h2 {
+    nghttp2_session *session;
+    const struct rv_h2_events *events;
+    void *owner;
+    bool failed;       /* GOAWAY ends it: what still arrives is dropped */
+    bool content_left; /* on_send was called by the current rv_h2_output */
+};
+
+const char *rv_h2_error_name(uint32_t code)
+{
+    switch (code) {
+#define RV_H2_ERROR_CASE(name, value)                                                              \
+    case value:                                                                                    \
+        return #name;
+        RV_H2_ERRORS(RV_H2_ERROR_CASE)
+#undef RV_H2_ERROR_CASE
+    default:
+        return NULL;
+    }
+}
+
+static rv_error translate(int result)
+{
+    switch (result) {
+    case NGHTTP2_ERR_NOMEM:
+        return RV_ENOMEM;
+    case NGHTTP2_ERR_FLOODED:
+        return RV_ELIMIT;
+    case NGHTTP2_ERR_STREAM_CLOSED:
+    case NGHTTP2_ERR_STREAM_CLOSING:
+    case NGHTTP2_ERR_STREAM_SHUT_WR:
+    case NGHTTP2_ERR_INVALID_STREAM_STATE:
+    case NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE:
+    case NGHTTP2_ERR_START_STREAM_NOT_ALLOWED:
+    case NGHTTP2_ERR_DATA_EXIST:
+        return RV_EGONE;
+    default:
+        return result < 0 ? RV_EPROTO : 0;
+    }
+}
+
+static rv_bytes octets_of(const uint8_t *octets, size_t length)
+{
+    return rv_slice((const char *)octets, length);
+}
+
+static void *stream_of(const struct rv_h2 *h2, int32_t id)
+{
+    return nghttp2_session_get_stream_user_data(h2->session, id);
+}
+
+/* ---- what the session tells ------------------------------------------------------------------------- */
+
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *context)
+{
+    struct rv_h2 *h2 = context;
+    (void)session;
+    if (h2->events->on_frame != NULL) {
+        struct rv_h2_frame frame = {(uint32_t)head->length, (uint32_t)head->stream_id, head->type,
+                                    head->flags};
+        h2->events->on_frame(h2->owner, &frame);
+    }
+    return h2->failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *context)
+{
+    struct rv_h2 *h2 = context;
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+        return 0;
+    void *stream = h2->events->on_open(h2->owner, (uint32_t)frame->hd.stream_id);
+    if (stream == NULL)
+        return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                                         NGHTTP2_REFUSED_STREAM) == 0
+                   ? 0
+                   : NGHTTP2_ERR_CALLBACK_FAILURE;
+    nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, stream);
+    return 0;
+}
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t name_length, const uint8_t *value, size_t value_length, uint8_t flags,
+                     void *context)
+{
+    struct rv_h2 *h2 = context;
+    (void)flags;
+    void *stream = stream_of(h2, frame->hd.stream_id);
+    if (stream == NULL)
+        return 0;
+    uint32_t code = h2->events->on_field(h2->owner, stream, octets_of(name, name_length),
+                                         octets_of(value, value_length));
+    if (code == 0)
+        return 0;
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, code);
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
+/* A field that breaks the rules makes the message malformed (RFC 9113 section 8.2.1), where the library
+   would pass it over. */
+static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
+                             const uint8_t *name, size_t name_length, const uint8_t *value,
+                             size_t value_length, uint8_t flags, void *context)
+{
+    (void)session, (void)frame, (void)name, (void)name_length;
+    (void)value, (void)value_length, (void)flags, (void)context;
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
+static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+                         size_t length, void *context)
+{
+    struct rv_h2 *h2 = context;
+    (void)flags;
+    void *stream = stream_of(h2, id);
+    if (stream != NULL && h2->events->on_data != NULL)
+        h2->events->on_data(h2->owner, stream, octets_of(data, length));
+    else
+        nghttp2_session_consume(session, id, length);
+    return 0;
+}
+
+static void tell_fields(struct rv_h2 *h2, const nghttp2_frame *frame)
+{
+    void *stream = stream_of(h2, frame->hd.stream_id);
+    if (stream != NULL && h2->events->on_fields_end != NULL)
+        h2->events->on_fields_end(h2->owner, stream,
+                                  (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
+}
+
+static void tell_end(struct rv_h2 *h2, const nghttp2_frame *frame)
+{
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
+        return;
+    void *stream = stream_of(h2, frame->hd.stream_id);
+    if (stream != NULL && h2->events->on_end != NULL)
+        h2->events->on_end(h2->owner, stream);
+}
+
+static int on_frame_received(nghttp2_session *session, const nghttp2_frame *frame, void *context)
+{
+    struct rv_h2 *h2 = context;
+    const struct rv_h2_events *events = h2->events;
+    (void)session;
+    bool is_ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
+    switch (frame->hd.type) {
+    case NGHTTP2_HEADERS:
+        tell_fields(h2, frame);
+        break;
+    case NGHTTP2_DATA:
+        tell_end(h2, frame);
+        break;
+    case NGHTTP2_SETTINGS:
+        if (!is_ack && events->on_settings != NULL)
+            events->on_settings(h2->owner);
+        break;
+    case NGHTTP2_PING:
+        if (is_ack && events->on_pong != NULL)
+            events->on_pong(h2->owner);
+        break;
+    case NGHTTP2_GOAWAY:
+        if (events->on_goaway != NULL)
+            events->on_goaway(h2->owner, (uint32_t)frame->goaway.last_stream_id,
+                              frame->goaway.error_code,
+                              octets_of(frame->goaway.opaque_data, frame->goaway.opaque_data_len));
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *context)
+{
+    struct rv_h2 *h2 = context;
+    (void)session;
+    if (frame->hd.type == NGHTTP2_RST_STREAM && h2->events->on_reset_sent != NULL)
+        h2->events->on_reset_sent(h2->owner, (uint32_t)frame->hd.stream_id,
+                                  frame->rst_stream.error_code);
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *context)
+{
+    struct rv_h2 *h2 = context;
+    (void)session;
+    void *stream = stream_of(h2, id);
+    if (stream != NULL)
+        h2->events->on_closed(h2->owner, stream, code);
+    return 0;
+}
+
+/* ---- what the session asks for ---------------------------------------------------------------------- */
+
+static ssize_t read_content(nghttp2_session *session, int32_t id, uint8_t *room, size_t length,
+                            uint32_t *flags, nghttp2_data_source *source, void *context)
+{
+    struct rv_h2 *h2 = context;
+    (void)session, (void)room, (void)source;
+    void *stream = stream_of(h2, id);
+    if (stream == NULL)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    size_t octets = 0;
+    enum rv_h2_pull pull = h2->events->on_pull(h2->owner, stream, length, &octets);
+    if (pull == RV_H2_PULL_WAIT)
+        return NGHTTP2_ERR_DEFERRED;
+    *flags = NGHTTP2_DATA_FLAG_NO_COPY;
+    if (pull == RV_H2_PULL_LAST)
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    else if (pull == RV_H2_PULL_TRAILERS)
+        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    return (ssize_t)octets;
+}
+
+static int send_content(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+                        size_t length, nghttp2_data_source *source, void *context)
+{
+    struct rv_h2 *h2 = context;
+    (void)session, (void)source;
+    void *stream = stream_of(h2, frame->hd.stream_id);
+    if (stream == NULL ||
+        !h2->events->on_send(h2->owner, stream, octets_of(head, RV_H2_FRAME_HEAD_BYTES), length))
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    h2->content_left = true;
+    return NGHTTP2_ERR_PAUSE; /* the owner sees whether there is room for more */
+}
+
+/* ---- making one --------------------------------------------------------------------------------------- */
+
+static nghttp2_session_callbacks *callbacks_new(void)
+{
+    nghttp2_session_callbacks *callbacks;
+    if (nghttp2_session_callbacks_new(&callbacks) != 0)
+        return NULL;
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame_received);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+    nghttp2_session_callbacks_set_send_data_callback(callbacks, send_content);
+    return callbacks;
+}
+
+static nghttp2_option *options_new(void)
+{
+    nghttp2_option *option;
+    if (nghttp2_option_new(&option) != 0)
+        return NULL;
+    nghttp2_option_set_no_auto_window_update(option, 1);
+    nghttp2_option_set_builtin_recv_extension_type(option, RV_H2_PRIORITY_UPDATE);
+    return option;
+}
+
+static rv_error open_session(struct rv_h2 *h2, bool client)
+{
+    nghttp2_session_callbacks *callbacks = callbacks_new();
+    nghttp2_option *option = options_new();
+    int result = NGHTTP2_ERR_NOMEM;
+    if (callbacks != NULL && option != NULL)
+        result = client ? nghttp2_session_client_new2(&h2->session, callbacks, h2, option)
+                        : nghttp2_session_server_new2(&h2->session, callbacks, h2, option);
+    nghttp2_option_del(option);
+    nghttp2_session_callbacks_del(callbacks);
+    return translate(result);
+}
+
+static rv_error submit_settings(struct rv_h2 *h2, const struct rv_h2_settings *settings)
+{
+    nghttp2_settings_entry entries[6];
+    size_t count = 0;
+    entries[count++] = (nghttp2_settings_entry){NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
+                                                settings->stream_window_bytes};
+    entries[count++] =
+        (nghttp2_settings_entry){NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings->head_bytes_max};
+    if (settings->frame_bytes_max > FRAME_BYTES_MIN)
+        entries[count++] =
+            (nghttp2_settings_entry){NGHTTP2_SETTINGS_MAX_FRAME_SIZE, settings->frame_bytes_max};
+    if (settings->client) {
+        entries[count++] = (nghttp2_settings_entry){NGHTTP2_SETTINGS_ENABLE_PUSH, 0};
+    } else {
+        entries[count++] = (nghttp2_settings_entry){NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+                                                    settings->streams_max};
+        /* RFC 9218 section 2.1.1: the tree of RFC 7540 is not followed. */
+        entries[count++] = (nghttp2_settings_entry){NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1};
+    }
+    int result = nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, entries, count);
+    if (result == 0)
+        result = nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
+                                                       (int32_t)settings->connection_window_bytes);
+    return translate(result);
+}
+
+struct rv_h2 *rv_h2_new(const struct rv_h2_settings *settings, void *owner)
+{
+    struct rv_h2 *h2 = calloc(1, sizeof *h2);
+    if (h2 == NULL)
+        return NULL;
+    h2->events = settings->events;
+    h2->owner = owner;
+    if (open_session(h2, settings->client) != 0 || submit_settings(h2, settings) != 0) {
+        rv_h2_free(h2);
+        return NULL;
+    }
+    return h2;
+}
+
+void rv_h2_free(struct rv_h2 *h2)
+{
+    if (h2 == NULL)
+        return;
+    nghttp2_session_del(h2->session);
+    free(h2);
+}
+
+/* ---- octets in and out ---------------------------------------------------------------------------------- */
+
+rv_error rv_h2_receive(struct rv_h2 *h2, rv_bytes octets)
+{
+    if (h2->failed)
+        return 0;
+    ssize_t used = nghttp2_session_mem_recv(h2->session, (const uint8_t *)octets.ptr, octets.len);
+    if (used >= 0 || h2->failed)
+        return 0;
+    if (used == NGHTTP2_ERR_FLOODED)
+        rv_h2_fail(h2, RV_H2_ENHANCE_YOUR_CALM);
+    return translate((int)used);
+}
+
+int rv_h2_output(struct rv_h2 *h2, rv_bytes *octets)
+{
+    const uint8_t *piece;
+    h2->content_left = false;
+    ssize_t length = nghttp2_session_mem_send(h2->session, &piece);
+    if (length < 0)
+        return translate((int)length);
+    if (length == 0)
+        return h2->content_left ? RV_H2_OUTPUT_CONTENT : RV_H2_OUTPUT_NONE;
+    *octets = octets_of(piece, (size_t)length);
+    return RV_H2_OUTPUT_OCTETS;
+}
+
+bool rv_h2_wants_output(const struct rv_h2 *h2)
+{
+    return nghttp2_session_want_write(h2->session) != 0;
+}
+
+bool rv_h2_is_over(const struct rv_h2 *h2)
+{
+    return nghttp2_session_want_read(h2->session) == 0 &&
+           nghttp2_session_want_write(h2->session) == 0;
+}
+
+/* ---- messages -------------------------------------------------------------------------------------------- */
+
+/* The library's form of fields, in `room` or on the heap; NULL: no memory. */
+static nghttp2_nv *fields_of(const struct rv_h2_field *fields, size_t count, nghttp2_nv *room)
+{
+    nghttp2_nv *values = count <= FIELDS_ON_STACK ? room : malloc(count * sizeof *values);
+    for (size_t i = 0; values != NULL && i < count; i++)
+        values[i] = (nghttp2_nv){(uint8_t *)fields[i].name.ptr, (uint8_t *)fields[i].value.ptr,
+                                 fields[i].name.len, fields[i].value.len, NGHTTP2_NV_FLAG_NONE};
+    return values;
+}
+
+static void fields_free(nghttp2_nv *values, nghttp2_nv *room)
+{
+    if (values != room)
+        free(values);
+}
+
+rv_error rv_h2_respond(struct rv_h2 *h2, uint32_t id, const struct rv_h2_field *fields,
+                       size_t count, bool content)
+{
+    nghttp2_nv room[FIELDS_ON_STACK], *values = fields_of(fields, count, room);
+    if (values == NULL)
+        return RV_ENOMEM;
+    nghttp2_data_provider provider = {.read_callback = read_content};
+    int result = nghttp2_submit_response(h2->session, (int32_t)id, values, count,
+                                         content ? &provider : NULL);
+    fields_free(values, room);
+    return translate(result);
+}
+
+rv_error rv_h2_respond_interim(struct rv_h2 *h2, uint32_t id, int status)
+{
+    char digits[20];
+    size_t length = rv_put_decimal(digits, (uint64_t)status);
+    nghttp2_nv field = {(uint8_t *)":status", (uint8_t *)digits, 7, length, NGHTTP2_NV_FLAG_NONE};
+    return translate(
+        nghttp2_submit_headers(h2->session, NGHTTP2_FLAG_NONE, (int32_t)id, NULL, &field, 1, NULL));
+}
+
+rv_error rv_h2_trailers(struct rv_h2 *h2, uint32_t id, const struct rv_h2_field *fields,
+                        size_t count)
+{
+    nghttp2_nv room[FIELDS_ON_STACK], *values = fields_of(fields, count, room);
+    if (values == NULL)
+        return RV_ENOMEM;
+    int result = nghttp2_submit_trailer(h2->session, (int32_t)id, values, count);
+    fields_free(values, room);
+    return translate(result);
+}
+
+rv_error rv_h2_request(struct rv_h2 *h2, const struct rv_h2_field *fields, size_t count,
+                       bool content, void *stream, uint32_t *id)
+{
+    if (nghttp2_session_check_request_allowed(h2->session) == 0)
+        return RV_EGONE;
+    nghttp2_nv room[FIELDS_ON_STACK], *values = fields_of(fields, count, room);
+    if (values == NULL)
+        return RV_ENOMEM;
+    nghttp2_data_provider provider = {.read_callback = read_content};
+    int32_t result = nghttp2_submit_request(h2->session, NULL, values, count,
+                                            content ? &provider : NULL, stream);
+    fields_free(values, room);
+    if (result < 0)
+        return translate(result);
+    if (id != NULL)
+        *id = (uint32_t)result;
+    return 0;
+}
+
+void rv_h2_resume(struct rv_h2 *h2, uint32_t id)
+{
+    nghttp2_session_resume_data(h2->session, (int32_t)id);
+}
+
+void rv_h2_reset(struct rv_h2 *h2, uint32_t id, uint32_t code)
+{
+    nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, (int32_t)id, code);
+}
+
+void rv_h2_consume(struct rv_h2 *h2, uint32_t id, size_t octets)
+{
+    nghttp2_session_consume(h2->session, (int32_t)id, octets);
+}
+
+void rv_h2_forget(struct rv_h2 *h2, uint32_t id)
+{
+    nghttp2_session_set_stream_user_data(h2->session, (int32_t)id, NULL);
+}
+
+/* ---- windows ------------------------------------------------------------------------------------------------ */
+
+int32_t rv_h2_stream_window(const struct rv_h2 *h2, uint32_t id)
+{
+    return nghttp2_session_get_stream_remote_window_size(h2->session, (int32_t)id);
+}
+
+int32_t rv_h2_connection_window(const struct rv_h2 *h2)
+{
+    return nghttp2_session_get_remote_window_size(h2->session);
+}
+
+uint32_t rv_h2_peer_streams_max(const struct rv_h2 *h2)
+{
+    return nghttp2_session_get_remote_settings(h2->session,
+                                               NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+}
+
+/* ---- the connection ------------------------------------------------------------------------------------------ */
+
+void rv_h2_ping(struct rv_h2 *h2)
+{
+    nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, NULL);
+}
+
+void rv_h2_announce_end(struct rv_h2 *h2)
+{
+    nghttp2_submit_shutdown_notice(h2->session);
+}
+
+void rv_h2_go_away(struct rv_h2 *h2, uint32_t code)
+{
+    nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,
+                          nghttp2_session_get_last_proc_stream_id(h2->session), code, NULL, 0);
+}
+
+void rv_h2_fail(struct rv_h2 *h2, uint32_t code)
+{
+    h2->failed = true;
+    nghttp2_session_terminate_session(h2->session, code);
+}
