@@ -86,23 +86,22 @@ static void deliver(struct rv_message *message, void *owner)
     struct rv_talk *talk = piece->talk;
     struct rv_pool_channel *channel = talk->channel;
     rv_error error =
-        talk->conn == NULL || talk->cut ? RV_EGONE : rv_wire_begin(talk, piece->length);
+        talk->conn == NULL || talk->cut ? RV_EGONE : talk->wire->begin(talk, piece->length);
     (void)owner;
     if (error != 0 && piece->release != NULL)
         piece->release(piece->ctx);
     else if (error == 0 && piece->borrowed)
-        error = rv_wire_borrowed(talk, piece->octets, piece->release, piece->ctx);
+        error = talk->wire->borrowed(talk, piece->octets, piece->release, piece->ctx);
     else if (error == 0)
-        error = rv_wire_piece(talk, piece->octets);
+        error = talk->wire->piece(talk, piece->octets);
     if (error != 0) {
         talk->cut = talk->conn != NULL;
         rv_pool_tell_gone(talk);
-    } else if (rv_stream_queued(&talk->conn->stream) >=
-               talk->worker->server->options.limits.output_high_bytes) {
+    } else if (talk->wire->queued(talk) >= talk->worker->server->options.limits.output_high_bytes) {
         channel->held += piece->octets.len;
         talk->drained = channel_drained;
         talk->drained_ctx = channel;
-        rv_stream_want_drain(&talk->conn->stream);
+        talk->wire->want_drain(talk);
     } else {
         pass_on(channel, piece->octets.len);
     }

@@ -103,7 +103,7 @@ static bool route(struct rv_talk *talk)
     const struct rv_h1_head *head = &talk->head;
     rv_bytes path = rv_talk_span(talk, head->path);
     if (head->form == RV_TARGET_AUTHORITY) {
-        talk->conn->last = true;
+        talk->wire->be_last(talk);
         rv_problem(talk, 501, "This server is no tunnel.");
         return false;
     }
@@ -143,7 +143,7 @@ static void refuse_body(struct rv_talk *talk, int status)
 {
     if (status == 413) {
         RV_COUNT(talk->worker, body_too_large);
-        talk->conn->last = true;
+        talk->wire->be_last(talk);
         rv_problem(talk, 413, "The request body is larger than the server accepts.");
     } else {
         rv_problem(talk, 411, "This resource needs a Content-Length.");
@@ -157,7 +157,7 @@ void rv_dispatch(struct rv_talk *talk, bool body_follows)
     talk->head_only = talk->head.method_id == RV_METHOD_HEAD;
     talk->wall_s = worker->loop.wall_s;
     if (requests_max != 0 && talk->conn->requests >= requests_max) {
-        talk->conn->last = true;
+        talk->wire->be_last(talk);
         RV_COUNT(worker, requests_per_connection_hits);
     }
     begin_body(talk, body_follows);
@@ -177,5 +177,5 @@ void rv_dispatch(struct rv_talk *talk, bool body_follows)
         return;
     }
     talk->body_phase = RV_BODY_READING;
-    rv_wire_continue(talk);
+    talk->wire->go_on(talk);
 }

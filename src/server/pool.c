@@ -131,7 +131,7 @@ static void finished(struct rv_message *message, void *owner)
         rv_talk_give(talk);
         return;
     }
-    if (talk->content != NULL && rv_wire_answer(talk, talk->content_type, talk->content) != 0)
+    if (talk->content != NULL && talk->wire->answer(talk, talk->content_type, talk->content) != 0)
         talk->cut = true;
     else if (talk->content == NULL && talk->response == RV_RESPONSE_ENDED) {
         talk->response = RV_RESPONSE_OPEN; /* rv_end was called over there */

@@ -31,7 +31,7 @@ rv_error rv_answer(struct rv_talk *talk, int status, const char *content_type,
     talk->response = RV_RESPONSE_ENDED;
     if (talk->on_pool)
         return rv_pool_leave_answer(talk, content_type, content);
-    rv_error error = rv_wire_answer(talk, content_type, content);
+    rv_error error = talk->wire->answer(talk, content_type, content);
     if (error != 0)
         talk->cut = true;
     return error;

@@ -48,7 +48,7 @@ static int outcome(struct rv_talk *talk, rv_error error)
         return error;
     }
     const rv_limits *limits = &talk->worker->server->options.limits;
-    return rv_stream_queued(&talk->conn->stream) >= limits->output_high_bytes ? RV_FULL : RV_OK;
+    return talk->wire->queued(talk) >= limits->output_high_bytes ? RV_FULL : RV_OK;
 }
 
 int rv_write(rv_talk *talk, rv_bytes piece)
@@ -58,9 +58,9 @@ int rv_write(rv_talk *talk, rv_bytes piece)
         return error;
     if (talk->on_pool)
         return rv_pool_write(talk, promised(talk), piece);
-    error = rv_wire_begin(talk, promised(talk));
+    error = talk->wire->begin(talk, promised(talk));
     if (error == 0)
-        error = rv_wire_piece(talk, piece);
+        error = talk->wire->piece(talk, piece);
     return outcome(talk, error);
 }
 
@@ -70,13 +70,13 @@ int rv_write_borrowed(rv_talk *talk, rv_bytes piece, void (*release)(void *ctx),
     if (error == 0 && talk->on_pool)
         return rv_pool_write_borrowed(talk, promised(talk), piece, release, ctx);
     if (error == 0)
-        error = rv_wire_begin(talk, promised(talk));
+        error = talk->wire->begin(talk, promised(talk));
     if (error != 0) {
         if (release != NULL)
             release(ctx);
         return error;
     }
-    return outcome(talk, rv_wire_borrowed(talk, piece, release, ctx));
+    return outcome(talk, talk->wire->borrowed(talk, piece, release, ctx));
 }
 
 rv_error rv_on_drain(rv_talk *talk, rv_handler drained, void *ctx)
@@ -90,7 +90,7 @@ rv_error rv_on_drain(rv_talk *talk, rv_handler drained, void *ctx)
         return RV_EINVAL;
     talk->drained = drained;
     talk->drained_ctx = ctx;
-    rv_stream_want_drain(&talk->conn->stream);
+    talk->wire->want_drain(talk);
     return 0;
 }
 
@@ -120,9 +120,9 @@ rv_error rv_end(rv_talk *talk)
     uint64_t length = promised(talk);
     if (empty && !talk->length_set && talk->trailer_fields == NULL)
         length = talk->head_only ? RV_LENGTH_UNKNOWN : 0;
-    rv_error error = rv_wire_begin(talk, length);
+    rv_error error = talk->wire->begin(talk, length);
     if (error == 0)
-        error = rv_wire_end(talk);
+        error = talk->wire->end(talk);
     if (error != 0)
         talk->cut = true;
     return error;

@@ -237,7 +237,19 @@ void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
 void rv_talk_advance(struct rv_talk *talk)
 {
     if (talk->conn != NULL)
-        rv_conn_advance(talk->conn);
+        talk->wire->advance(talk);
+}
+
+void rv_talk_tell_drained(struct rv_talk *talk)
+{
+    rv_handler drained = talk->drained;
+    talk->drained = NULL;
+    if (drained == NULL)
+        return;
+    if (talk->on_pool)
+        drained(talk, talk->drained_ctx); /* the channel's own */
+    else
+        rv_talk_run(talk, drained, talk->drained_ctx);
 }
 
 /* ---- the client has gone ---------------------------------------------------------------------------- */

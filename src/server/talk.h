@@ -20,6 +20,8 @@
 #include "server/conn.h"
 #include "server/route.h"
 
+struct rv_wire;
+
 #define RV_LENGTH_UNKNOWN UINT64_MAX
 
 enum rv_body_phase {
@@ -68,7 +70,8 @@ struct rv_talk {
     rv_bytes params[RV_ROUTE_PARAMS_MAX]; /* percent-encoded; as many as the route has are set */
 
     /* ---- of one exchange: zeroed when it is taken ---- */
-    struct rv_conn *conn; /* NULL: the client has gone */
+    struct rv_conn *conn;       /* NULL: the client has gone */
+    const struct rv_wire *wire; /* how its connection speaks (wire.h) */
     const struct rv_route *route;
     char *octets; /* of the head */
     bool in_use;
@@ -172,6 +175,9 @@ void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail);
 
 /* The program's part is over: no timer, drain or gone will be told any more. */
 void rv_talk_forget_callbacks(struct rv_talk *talk);
+
+/* There is room for output again: calls the drain function, once. */
+void rv_talk_tell_drained(struct rv_talk *talk);
 
 /* The client has gone: tells on_gone and gives the talk back, now or when the pool is done with it. */
 void rv_talk_lose(struct rv_talk *talk);

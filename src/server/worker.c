@@ -437,7 +437,7 @@ void rv_worker_cut_all(struct rv_worker *worker)
     worker->cut = worker->stopping;
     for (struct rv_conn *conn = worker->conns, *next; conn != NULL; conn = next) {
         next = conn->next;
-        if (conn->talk != NULL)
+        if (rv_conn_is_busy(conn))
             RV_COUNT(worker, stop_cuts);
         rv_conn_cut(conn);
     }
