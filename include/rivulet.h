@@ -350,9 +350,15 @@ typedef struct rv_cookie_options {
     int64_t max_age_s;     /* 0: a session cookie; negative: expire now */
     bool http_only;
     bool secure;
+    bool partitioned;  /* a jar of its own for each site that embeds this one */
+    int64_t expires_s; /* seconds of the epoch, for clients older than Max-Age; 0: no Expires */
 } rv_cookie_options;
 
-/* Adds a Set-Cookie field. RV_EINVAL: a name or value outside RFC 6265 section 4.1.1. */
+/*
+ * Adds a Set-Cookie field. RV_EINVAL, and no field: a name, value or attribute outside RFC 6265 section
+ * 4.1.1 (nothing is escaped), or what every browser would drop: SameSite=None, Partitioned, __Secure-
+ * or __Host- without Secure, __Host- with a domain or without the path "/", more than 4096 octets.
+ */
 RV_API rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value,
                               const rv_cookie_options *options);
 

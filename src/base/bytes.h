@@ -51,6 +51,21 @@ static inline rv_bytes rv_bytes_trim(rv_bytes bytes)
     return bytes;
 }
 
+/* The octets before the next `separator`, which goes too, or all of them. Shortens `*text`. */
+static inline rv_bytes rv_bytes_take_until(rv_bytes *text, char separator)
+{
+    const char *found = text->len > 0 ? memchr(text->ptr, separator, text->len) : NULL;
+    rv_bytes taken = rv_slice(text->ptr, found != NULL ? (size_t)(found - text->ptr) : text->len);
+    if (found != NULL) {
+        text->ptr = found + 1;
+        text->len -= taken.len + 1;
+    } else if (text->len > 0) {
+        text->ptr += taken.len;
+        text->len = 0;
+    }
+    return taken;
+}
+
 /* 1*DIGIT and nothing else. False, and `*value` untouched, for anything else or past 2^64 - 1. */
 bool rv_bytes_to_u64(rv_bytes bytes, uint64_t *value);
 

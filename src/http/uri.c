@@ -279,7 +279,22 @@ enum rv_path_result rv_path_normalise(rv_bytes path, char *raw_out, size_t *raw_
     return RV_PATH_OK;
 }
 
-/* ---- percent-encoding, queries, cookies ------------------------------------------------------ */
+/* ---- percent-encoding ------------------------------------------------------------------------ */
+
+bool rv_percent_is_valid(rv_bytes text)
+{
+    size_t at = 0;
+    while (at < text.len) {
+        const char *found = memchr(text.ptr + at, '%', text.len - at);
+        if (found == NULL)
+            return true;
+        at = (size_t)(found - text.ptr);
+        if (!is_escape(text, at))
+            return false;
+        at += 3;
+    }
+    return true;
+}
 
 size_t rv_percent_decode(rv_bytes text, bool plus, char *out)
 {
@@ -310,45 +325,4 @@ bool rv_percent_equal(rv_bytes encoded, rv_bytes plain)
             return false;
     }
     return matched == plain.len;
-}
-
-/* The octets before the next `separator`, which goes too. Shortens `*text`, which is not empty. */
-static rv_bytes take_until(rv_bytes *text, char separator)
-{
-    const char *found = memchr(text->ptr, separator, text->len);
-    rv_bytes taken = rv_slice(text->ptr, found != NULL ? (size_t)(found - text->ptr) : text->len);
-    size_t used = taken.len + (found != NULL);
-    text->ptr += used;
-    text->len -= used;
-    return taken;
-}
-
-bool rv_query_next(rv_bytes *query, rv_bytes *name, rv_bytes *value)
-{
-    while (query->len > 0) {
-        rv_bytes pair = take_until(query, '&');
-        if (pair.len == 0)
-            continue;
-        bool has_value = memchr(pair.ptr, '=', pair.len) != NULL;
-        *name = take_until(&pair, '=');
-        *value = has_value ? pair : (rv_bytes){0};
-        return true;
-    }
-    return false;
-}
-
-bool rv_cookie_next(rv_bytes *cookies, rv_bytes *name, rv_bytes *value)
-{
-    while (cookies->len > 0) {
-        rv_bytes pair = take_until(cookies, ';');
-        if (pair.len == 0 || memchr(pair.ptr, '=', pair.len) == NULL)
-            continue;
-        rv_bytes before = rv_bytes_trim(take_until(&pair, '='));
-        if (before.len == 0)
-            continue;
-        *name = before;
-        *value = rv_bytes_trim(pair);
-        return true;
-    }
-    return false;
 }

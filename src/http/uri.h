@@ -1,5 +1,5 @@
 /*
- * Targets: percent-decoding, dot segments, queries, authorities (RFC 3986, RFC 9112 section 3.2).
+ * Targets: percent-decoding, dot segments, authorities (RFC 3986, RFC 9112 section 3.2).
  * Works from one view into the caller's memory; allocates nothing.
  */
 #ifndef RV_HTTP_URI_H
@@ -28,19 +28,14 @@ enum rv_path_result {
 enum rv_path_result rv_path_normalise(rv_bytes path, char *raw_out, size_t *raw_length,
                                       char *decoded_out, size_t *decoded_length);
 
+/* True when two hexadecimal digits follow every "%". */
+bool rv_percent_is_valid(rv_bytes text);
+
 /* Percent-decodes into `out` (room for text.len); with `plus` a "+" is a space (form and query).
    A "%" that no two digits follow is kept as it is. Returns the length. */
 size_t rv_percent_decode(rv_bytes text, bool plus, char *out);
 
 /* True when `encoded` decodes (once, without plus) to exactly `plain`. */
 bool rv_percent_equal(rv_bytes encoded, rv_bytes plain);
-
-/* The next name=value pair of a query or an urlencoded form, both still encoded; `*value` is the
-   absent view when there is no "=". Empty pairs are passed over. Shortens `*query`. False: no more. */
-bool rv_query_next(rv_bytes *query, rv_bytes *name, rv_bytes *value);
-
-/* The next pair of a Cookie field (RFC 6265 section 4.2): split at ";", trimmed, quotes are part of
-   the value; pairs without "=" or with an empty name are passed over. Shortens `*cookies`. */
-bool rv_cookie_next(rv_bytes *cookies, rv_bytes *name, rv_bytes *value);
 
 #endif

@@ -2,11 +2,10 @@
  * Fields of the response: kept in the talk's arena until the head leaves. What the library sets itself
  * (framing, Date, Server, Connection) is recognised here, so that no response has any of them twice.
  */
+#include "http/cookie.h"
 #include "http/h1_write.h"
 #include "http/scan.h"
 #include "server/talk.h"
-
-#include <stdio.h>
 
 static bool is(rv_bytes name, const char *wanted)
 {
@@ -173,26 +172,15 @@ rv_error rv_set_trailer(rv_talk *talk, const char *name, const char *value)
 
 /* ---- cookies ---------------------------------------------------------------------------------------- */
 
-/* cookie-octet, RFC 6265 section 4.1.1: no CTL, space, quote, comma, semicolon or backslash. */
-static bool is_cookie_value(rv_bytes value)
+/* RV_EINVAL: not one of the three words that RFC 6265bis has for it. */
+static rv_error read_same_site(const char *text, enum rv_same_site *same_site)
 {
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.ptr[i];
-        if (c <= 0x20 || c >= 0x7f || c == '"' || c == ',' || c == ';' || c == '\\')
-            return false;
-    }
-    return true;
-}
-
-static bool is_attribute(const char *text)
-{
-    return text == NULL || (rv_field_value_is_valid(rv_str(text)) && strchr(text, ';') == NULL);
-}
-
-static bool is_same_site(const char *text)
-{
-    return text == NULL || rv_equals(rv_str(text), "Strict") || rv_equals(rv_str(text), "Lax") ||
-           rv_equals(rv_str(text), "None");
+    rv_bytes word = rv_str(text);
+    *same_site = text == NULL                ? RV_SAME_SITE_UNSAID
+                 : rv_equals(word, "Lax")    ? RV_SAME_SITE_LAX
+                 : rv_equals(word, "Strict") ? RV_SAME_SITE_STRICT
+                                             : RV_SAME_SITE_NONE;
+    return *same_site != RV_SAME_SITE_NONE || rv_equals(word, "None") ? 0 : RV_EINVAL;
 }
 
 rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value,
@@ -200,26 +188,25 @@ rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value,
 {
     static const rv_cookie_options defaults;
     const rv_cookie_options *with = options == NULL ? &defaults : options;
+    struct rv_set_cookie cookie = {.name = rv_str(name),
+                                   .value = rv_str(value),
+                                   .path = rv_str(with->path),
+                                   .domain = rv_str(with->domain),
+                                   .max_age_s = with->max_age_s,
+                                   .expires = with->expires_s,
+                                   .has_max_age = with->max_age_s != 0,
+                                   .has_expires = with->expires_s != 0,
+                                   .secure = with->secure,
+                                   .http_only = with->http_only,
+                                   .partitioned = with->partitioned};
     if (talk == NULL)
         return RV_EGONE;
-    if (!rv_is_token(rv_str(name)) || value == NULL || !is_cookie_value(rv_str(value)) ||
-        !is_attribute(with->path) || !is_attribute(with->domain) || !is_same_site(with->same_site))
+    if (read_same_site(with->same_site, &cookie.same_site) != 0 ||
+        rv_set_cookie_check(&cookie) != RV_COOKIE_GOOD)
         return RV_EINVAL;
-    char age[40] = "";
-    if (with->max_age_s != 0)
-        snprintf(age, sizeof age, "; Max-Age=%lld",
-                 with->max_age_s < 0 ? 0LL : (long long)with->max_age_s);
-    size_t size = strlen(name) + strlen(value) + 128 +
-                  (with->path != NULL ? strlen(with->path) : 0) +
-                  (with->domain != NULL ? strlen(with->domain) : 0);
-    char *text = rv_arena_alloc(&talk->arena, size);
+    char *text = rv_arena_alloc(&talk->arena, rv_set_cookie_room(&cookie) + 1);
     if (text == NULL)
         return RV_ENOMEM;
-    snprintf(text, size, "%s=%s%s%s%s%s%s%s%s%s%s", name, value, age,
-             with->path != NULL ? "; Path=" : "", with->path != NULL ? with->path : "",
-             with->domain != NULL ? "; Domain=" : "", with->domain != NULL ? with->domain : "",
-             with->http_only ? "; HttpOnly" : "", with->secure ? "; Secure" : "",
-             with->same_site != NULL ? "; SameSite=" : "",
-             with->same_site != NULL ? with->same_site : "");
+    text[rv_set_cookie_write(&cookie, text)] = '\0';
     return rv_add_header(talk, "Set-Cookie", text);
 }

@@ -2,6 +2,8 @@
  * Step 2: what was asked. Nouns only: each looks something up in the head, and decodes into the talk's
  * arena where decoding is needed. Every one of them accepts a NULL talk and finds nothing there.
  */
+#include "http/cookie.h"
+#include "http/form.h"
 #include "http/uri.h"
 #include "server/talk.h"
 
@@ -98,9 +100,7 @@ int64_t rv_content_length(const rv_talk *talk)
 
 static rv_bytes decoded(rv_talk *talk, rv_bytes text, bool plus)
 {
-    bool encoded = memchr(text.ptr, '%', text.len) != NULL ||
-                   (plus && memchr(text.ptr, '+', text.len) != NULL);
-    if (!encoded)
+    if (!rv_pair_is_encoded(text))
         return text;
     char *out = rv_arena_alloc(&talk->arena, text.len + 1);
     if (out == NULL)
@@ -125,7 +125,7 @@ rv_bytes rv_param(rv_talk *talk, const char *name)
         if (rv_bytes_equal(talk->route->param_names[i], wanted))
             return decoded(talk, talk->params[i], false);
     query = rv_query(talk);
-    while (query.ptr != NULL && rv_query_next(&query, &key, &value))
+    while (query.ptr != NULL && rv_pair_next(&query, &key, &value))
         if (name_is(talk, key, wanted))
             return value.ptr == NULL ? rv_slice("", 0) : decoded(talk, value, true);
     return NOTHING;

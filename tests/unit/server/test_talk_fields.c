@@ -439,7 +439,9 @@ static void a_cookie_carries_what_its_options_say(void **state)
         {{.http_only = true}, "n=v; HttpOnly"},
         {{.secure = true}, "n=v; Secure"},
         {{.same_site = "Lax"}, "n=v; SameSite=Lax"},
-        {{"/a", "example.org", "None", 3600, true, true},
+        {{.expires_s = 784111777}, "n=v; Expires=Sun, 06 Nov 1994 08:49:37 GMT"},
+        {{.partitioned = true, .secure = true}, "n=v; Secure; Partitioned"},
+        {{"/a", "example.org", "None", 3600, true, true, false, 0},
          "n=v; Max-Age=3600; Path=/a; Domain=example.org; HttpOnly; Secure; SameSite=None"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -465,9 +467,10 @@ static void a_cookie_that_others_could_not_read_is_refused(void **state)
                                          "a\r\nb", "\x7f", "\xc3\xbc", NULL};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         expect_cookie((struct cookie){"n", values[i], NULL, 1}, NULL);
-    static const rv_cookie_options bad[] = {{.path = "/a;b"},     {.path = "/a\r\nb"},
-                                            {.domain = "a;b"},    {.domain = "a\nb"},
-                                            {.same_site = "Any"}, {.same_site = "lax"}};
+    static const rv_cookie_options bad[] = {
+        {.path = "/a;b"},      {.path = "/a\r\nb"},   {.domain = "a;b"},
+        {.domain = "a\nb"},    {.same_site = "Any"},  {.same_site = "lax"},
+        {.same_site = "None"}, {.partitioned = true}, {.path = ""}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect_cookie((struct cookie){"n", "v", &bad[i], 1}, NULL);
 }
