@@ -487,7 +487,8 @@ RV_API rv_server *rv_server_of(const rv_talk *talk);
  * What configures is called before the start, and what is wrong makes rv_server_run fail, too.
  */
 
-/* Adds an address that speaks TLS; the forms are those of rv_server_options.listen, but "inherited". */
+/* Adds an address that speaks TLS; the forms are those of rv_server_options.listen. "inherited" sockets
+   speak TLS all or none. */
 RV_API rv_error rv_listen_tls(rv_server *server, const char *address);
 
 /* True when the address at `index` of rv_server_address speaks TLS. Any thread. */
@@ -545,6 +546,13 @@ typedef struct rv_tls_options {
     /* How long a ticket key seals session tickets; it opens them for as long again. All workers share
        it, and it never leaves the process. 0: 3600000, an hour; RV_NO_LIMIT: no tickets. */
     uint64_t ticket_key_ms;
+    /* true: addresses that do not speak TLS answer every request with a permanent redirect (308) to the
+       same host and target at the port of the first address that does; 443 when that is no TCP address.
+       A request without a host gets a 400. */
+    bool redirect;
+    /* The Strict-Transport-Security field (RFC 6797) of every answer over TLS whose handler does not set
+       its own, such as "max-age=31536000; includeSubDomains"; NULL: none. */
+    const char *hsts;
 } rv_tls_options;
 
 /* Sets how TLS is spoken, on all addresses. Copies the options; the second call replaces the first.

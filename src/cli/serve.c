@@ -27,6 +27,8 @@ struct settings {
     size_t tls_cert_count;
     size_t tls_key_count;
     bool tls_self_signed;
+    bool redirect_to_tls;
+    char hsts[160]; /* the value of Strict-Transport-Security; "": none */
     unsigned workers;
     unsigned backlog;
     unsigned pool;
@@ -50,6 +52,9 @@ static void print_help(void)
          "                  client asks for decides, else it gets the first\n"
          "  --tls-key FILE      the key of the certificate, PEM; one for each --tls-cert\n"
          "  --tls-self-signed   a certificate made in memory, for development\n"
+         "  --redirect-to-tls   what --listen listens on only sends clients on to https\n"
+         "  --hsts SECONDS      tell browsers to come over TLS only, for so long; or the whole\n"
+         "                      value: \"max-age=31536000; includeSubDomains\"\n"
          "  --workers N     worker threads; default: one for each CPU\n"
          "  --backlog N     length of the accept queues; default 4096, at most net.core.somaxconn\n"
          "  --pool N        threads for blocking handlers; default 8\n"
@@ -109,6 +114,11 @@ static void listen_tls(rv_server *server, const struct settings *settings)
         rv_tls_certificate(server, settings->tls_cert[i], settings->tls_key[i], NULL);
     if (settings->tls_self_signed)
         rv_tls_self_signed(server, NULL);
+    if (settings->redirect_to_tls || *settings->hsts != '\0')
+        rv_tls_set(server, &(rv_tls_options){
+                               .redirect = settings->redirect_to_tls,
+                               .hsts = *settings->hsts == '\0' ? NULL : settings->hsts,
+                           });
 }
 
 static int run(const struct settings *settings)
@@ -163,6 +173,16 @@ static int too_many(const char *option)
     return rv_cli_usage_error(NAME, "--%s may be given 32 times at most", option);
 }
 
+/* A number of seconds, or the value as it is. */
+static bool set_hsts(struct settings *settings, const char *text)
+{
+    bool is_number = *text != '\0' && strspn(text, "0123456789") == strlen(text);
+    int length =
+        snprintf(settings->hsts, sizeof settings->hsts, "%s%s", is_number ? "max-age=" : "", text);
+    return length > 0 && (size_t)length < sizeof settings->hsts &&
+           strstr(settings->hsts, "max-age=") != NULL;
+}
+
 /* What belongs together is there, or why not; 0: it is. */
 static int check(const struct settings *settings)
 {
@@ -179,6 +199,12 @@ static int check(const struct settings *settings)
             NAME, "--tls-listen needs --tls-cert and --tls-key, or --tls-self-signed");
     if (settings->tls_listen_count == 0 && certified)
         return rv_cli_usage_error(NAME, "a certificate serves nobody without --tls-listen");
+    if (settings->redirect_to_tls &&
+        (settings->listen_count == 0 || settings->tls_listen_count == 0))
+        return rv_cli_usage_error(NAME, "--redirect-to-tls needs --listen, where clients come, and "
+                                        "--tls-listen, where they are sent");
+    if (*settings->hsts != '\0' && settings->tls_listen_count == 0)
+        return rv_cli_usage_error(NAME, "--hsts needs --tls-listen: it is only said over TLS");
     return 0;
 }
 
@@ -191,6 +217,8 @@ int rv_cli_serve(int argc, char **argv)
         TLS_CERT,
         TLS_KEY,
         TLS_SELF_SIGNED,
+        REDIRECT_TO_TLS,
+        HSTS,
         WORKERS,
         BACKLOG,
         POOL,
@@ -202,6 +230,8 @@ int rv_cli_serve(int argc, char **argv)
                                             {"tls-cert", required_argument, NULL, TLS_CERT},
                                             {"tls-key", required_argument, NULL, TLS_KEY},
                                             {"tls-self-signed", no_argument, NULL, TLS_SELF_SIGNED},
+                                            {"redirect-to-tls", no_argument, NULL, REDIRECT_TO_TLS},
+                                            {"hsts", required_argument, NULL, HSTS},
                                             {"workers", required_argument, NULL, WORKERS},
                                             {"backlog", required_argument, NULL, BACKLOG},
                                             {"pool", required_argument, NULL, POOL},
@@ -232,6 +262,16 @@ int rv_cli_serve(int argc, char **argv)
             break;
         case TLS_SELF_SIGNED:
             settings.tls_self_signed = true;
+            break;
+        case REDIRECT_TO_TLS:
+            settings.redirect_to_tls = true;
+            break;
+        case HSTS:
+            if (!set_hsts(&settings, optarg))
+                return rv_cli_usage_error(NAME,
+                                          "--hsts must be a number of seconds, or a value "
+                                          "with a max-age, not \"%s\"",
+                                          optarg);
             break;
         case WORKERS:
             if (!rv_cli_number(optarg, 1, 255, &settings.workers))

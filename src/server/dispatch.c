@@ -6,6 +6,7 @@
 
 #include "http/uri.h"
 #include "server/body.h"
+#include "server/https.h"
 #include "server/wire.h"
 
 #include <stdio.h>
@@ -161,6 +162,9 @@ void rv_dispatch(struct rv_talk *talk, bool body_follows)
         RV_COUNT(worker, requests_per_connection_hits);
     }
     begin_body(talk, body_follows);
+    rv_https_add_policy(talk);
+    if (rv_https_redirects(talk))
+        return;
     if (talk->head.expect_unknown) {
         rv_problem(talk, 417, "The only expectation that this server knows is 100-continue.");
         return;

@@ -28,16 +28,26 @@ rv_error rv_listen(rv_server *server, const char *address)
     return rv_server_add_endpoint(server, address, false);
 }
 
+static rv_error inherit(rv_server *server, bool is_tls)
+{
+    if (server->inherit && server->inherit_tls != is_tls)
+        return rv_server_misconfigured(server, RV_EADDR,
+                                       "\"inherited\" means every socket that LISTEN_FDS passes "
+                                       "on: with TLS or without. \"fd:3\" and so on tell them "
+                                       "apart");
+    server->inherit = true;
+    server->inherit_tls = is_tls;
+    return 0;
+}
+
 rv_error rv_server_add_endpoint(rv_server *server, const char *address, bool is_tls)
 {
     struct rv_address parsed;
     char why[RV_WHY_MAX];
     if (atomic_load(&server->phase) != RV_SERVER_IDLE)
         return rv_server_fail(server, RV_ESTATE, "addresses are added before the start");
-    if (strcmp(address, "inherited") == 0 && !is_tls) {
-        server->inherit = true;
-        return 0;
-    }
+    if (strcmp(address, "inherited") == 0)
+        return inherit(server, is_tls);
     rv_error error = rv_address_parse(address, &parsed, why);
     if (error != 0)
         return rv_server_misconfigured(server, error, "%s", why);
@@ -120,7 +130,7 @@ static rv_error add_inherited(rv_server *server)
     for (int i = 0; i < count; i++) {
         char text[16];
         snprintf(text, sizeof text, "fd:%d", 3 + i);
-        if (add(server, text, false) != 0)
+        if (add(server, text, server->inherit_tls) != 0)
             return rv_server_fail(server, RV_ENOMEM, "out of memory");
     }
     return 0;

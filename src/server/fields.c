@@ -103,7 +103,8 @@ static void remove_all(struct rv_talk *talk, rv_bytes name)
 static bool is_singular(rv_bytes name)
 {
     return is(name, "Date") || is(name, "Server") || is(name, "Content-Type") ||
-           is(name, "Location") || is(name, "ETag") || is(name, "Last-Modified");
+           is(name, "Location") || is(name, "ETag") || is(name, "Last-Modified") ||
+           is(name, "Strict-Transport-Security");
 }
 
 rv_error rv_set_header(rv_talk *talk, const char *name, const char *value)

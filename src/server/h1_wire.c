@@ -283,10 +283,14 @@ void rv_h1_wire_refuse(struct rv_conn *conn, int status, const char *reason)
     struct rv_worker *worker = rv_conn_worker(conn);
     rv_bytes text = rv_str(reason);
     rv_bytes phrase = rv_status_reason(status);
-    char *room = rv_stream_reserve(&conn->stream, RV_H1_HEAD_BYTES + text.len + phrase.len + 16);
+    const char *policy = conn->stream.secure ? worker->server->https.policy : NULL;
+    char *room = rv_stream_reserve(&conn->stream, RV_H1_HEAD_BYTES + RV_HTTPS_POLICY_MAX +
+                                                      text.len + phrase.len + 48);
     if (room == NULL)
         return;
     char *out = rv_h1_put_start(room, preamble_of(worker), status);
+    if (policy != NULL)
+        out = rv_h1_put_field(out, RV_LIT("Strict-Transport-Security"), rv_str(policy));
     out = RV_PUT(out, "Content-Type: text/plain; charset=UTF-8\r\n");
     out = rv_h1_put_content_length(out, 3 + 1 + phrase.len + 1 + text.len + 1);
     out = RV_PUT(out, "Connection: close\r\n\r\n");

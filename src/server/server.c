@@ -5,6 +5,7 @@
 #include "server/server.h"
 
 #include "io/backend.h"
+#include "server/https.h"
 #include "server/pool.h"
 #include "server/worker.h"
 
@@ -164,6 +165,7 @@ rv_error rv_server_begin(rv_server *server)
 {
     rv_error error = 0;
     server->connections_max = rv_server_connections_max(server);
+    rv_https_find_port(server);
     for (unsigned i = 0; i < server->worker_count && error == 0; i++)
         error = rv_worker_begin(server->workers[i]);
     if (error == 0)
@@ -340,6 +342,7 @@ void rv_server_free(rv_server *server)
         free(server->endpoints[i].wanted);
     free(server->endpoints);
     rv_server_free_tls(server);
+    free(server->https.policy);
     rv_route_table_free(&server->app.routes);
     free((char *)server->options.server_name);
     if (server->stop_event >= 0)

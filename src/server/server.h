@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #define RV_ERROR_TEXT_MAX 512
+#define RV_HTTPS_POLICY_MAX 128
 #define RV_WORKERS_MAX 255 /* a handle has eight bits for the worker */
 
 struct rv_loop;
@@ -35,6 +36,13 @@ struct rv_endpoint {
     bool is_tls;
 };
 
+/* How clients are brought to TLS (https.h). */
+struct rv_https {
+    bool redirect;
+    unsigned port; /* that redirects lead to */
+    char *policy;  /* owned; the value of Strict-Transport-Security; NULL: none */
+};
+
 enum rv_server_phase {
     RV_SERVER_IDLE,
     RV_SERVER_CHANGING, /* starting or ending: no resume is taken */
@@ -49,12 +57,14 @@ struct rv_server {
     struct rv_endpoint *endpoints; /* those asked for, then those inherited */
     size_t endpoint_count;
     size_t endpoints_wanted;    /* without the inherited ones */
-    bool inherit;               /* "inherited" was asked for */
+    bool inherit;               /* "inherited" was asked for ... */
+    bool inherit_tls;           /* ... and speaks TLS */
     struct rv_worker **workers; /* made at the first start, and kept: a late rv_resume finds them */
     unsigned worker_count;
     struct rv_pool *pool;        /* during a run */
     struct rv_tls_settings *tls; /* owned; NULL: nothing about TLS was configured */
-    unsigned backlog;            /* in force */
+    struct rv_https https;
+    unsigned backlog; /* in force */
     uint64_t connections_max;
     rv_error first_error; /* of configuring: the start fails with it */
     char error_text[RV_ERROR_TEXT_MAX];

@@ -5,6 +5,7 @@
 #include "server/talk.h"
 
 #include "server/body.h"
+#include "server/https.h"
 #include "server/pool.h"
 #include "server/wire.h"
 
@@ -226,6 +227,7 @@ void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
         talk->fields = NULL;
         talk->fields_last = &talk->fields;
         talk->length_set = talk->date_set = talk->server_set = talk->type_set = false;
+        rv_https_add_policy(talk);
         if (rv_problem(talk, status, detail) < 0)
             talk->cut = true;
     }

@@ -6,6 +6,7 @@
 
 #include "io/loop.h"
 #include "server/conn.h"
+#include "server/https.h"
 #include "server/talk.h"
 
 #include <stdio.h>
@@ -93,7 +94,7 @@ static const char *fault_of(const rv_tls_options *options)
     if (options->client != RV_TLS_CLIENT_ANY && options->client_ca_file == NULL)
         return "clients are asked for certificates, and client_ca_file does not say who may vouch "
                "for them";
-    return NULL;
+    return options->hsts == NULL ? NULL : rv_https_policy_fault(options->hsts);
 }
 
 static rv_error set_tickets(struct rv_tls_settings *settings, uint64_t period_ms)
@@ -136,6 +137,8 @@ rv_error rv_tls_set(rv_server *server, const rv_tls_options *options)
     bool copied = replace(&settings->ciphers, options->ciphers);
     copied = replace(&settings->cipher_suites, options->cipher_suites) && copied;
     copied = replace(&settings->groups, options->groups) && copied;
+    copied = replace(&server->https.policy, options->hsts) && copied;
+    server->https.redirect = options->redirect;
     error = copied ? set_tickets(settings, options->ticket_key_ms) : RV_ENOMEM;
     if (error == 0)
         error = set_client(settings, options, why);
@@ -149,13 +152,17 @@ static bool speaks_tls(const rv_server *server)
     for (size_t i = 0; i < server->endpoint_count; i++)
         if (server->endpoints[i].is_tls)
             return true;
-    return false;
+    return server->inherit && server->inherit_tls;
 }
 
 rv_error rv_server_check_tls(rv_server *server)
 {
     char why[RV_TLS_WHY_MAX];
     struct rv_loop trial = {0};
+    if (!speaks_tls(server) && server->https.redirect)
+        return rv_server_fail(server, RV_EINVAL,
+                              "clients are to be sent on to TLS, and no address speaks it: "
+                              "rv_listen_tls is needed");
     if (!speaks_tls(server))
         return 0;
     if (server->tls == NULL || server->tls->identity_count == 0)

@@ -16,6 +16,7 @@ from support.server import Server, program, sanitizer_environment
 from support.waiting import wait_until
 
 OK = get("/ok")
+INHERITED = "LISTEN_FDS=1 LISTEN_PID=$$"
 
 
 def somaxconn():
@@ -133,18 +134,10 @@ def test_several_at_once(servers, tmp_path):
 
 # ---- descriptors that are passed on --------------------------------------------------------------
 
-def start_with_descriptor(servers, listener, address, environment):
-    """Starts the command with the listener as descriptor 3."""
-    script = f"exec 3<&{listener.fileno()} && {environment} exec \"$@\""
-    return servers.start(["bash", "-c", script, "bash", program("rivulet"), "serve", "--demo",
-                          "--listen", address], pass_fds=[listener.fileno()])
-
-
 def test_inherited_descriptors(servers):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        server = start_with_descriptor(servers, listener, "inherited",
-                                       "LISTEN_FDS=1 LISTEN_PID=$$")
+        server = servers.with_descriptor(listener, INHERITED, "--listen", "inherited")
     assert server.port == port
     assert [ask_once(port, OK).body for _ in range(10)] == [b"Ok"] * 10
 
@@ -152,7 +145,7 @@ def test_inherited_descriptors(servers):
 def test_an_open_descriptor_by_its_number(servers):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        start_with_descriptor(servers, listener, "fd:3", "")
+        servers.with_descriptor(listener, "", "--listen", "fd:3")
     assert [ask_once(port, OK).body for _ in range(10)] == [b"Ok"] * 10
 
 
@@ -160,7 +153,7 @@ def test_connections_that_waited_in_an_inherited_queue_are_served(servers):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         early = Client(listener.getsockname()[1])
         early.send(OK)
-        start_with_descriptor(servers, listener, "inherited", "LISTEN_FDS=1 LISTEN_PID=$$")
+        servers.with_descriptor(listener, INHERITED, "--listen", "inherited")
     assert early.answer().body == b"Ok"
     early.close()
 

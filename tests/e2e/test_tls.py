@@ -128,6 +128,14 @@ def test_the_name_decides_between_certificates(servers, certificate):
     (["--tls-listen", "127.0.0.1:0", "--tls-cert", "a"], "each --tls-cert needs its --tls-key"),
     (["--tls-listen", "127.0.0.1:0", "--tls-cert", "/absent", "--tls-key", "/absent"],
      "cannot read /absent: No such file or directory"),
+    (["--tls-listen", "127.0.0.1:0", "--tls-self-signed", "--redirect-to-tls"],
+     "--redirect-to-tls needs --listen"),
+    (["--listen", "127.0.0.1:0", "--redirect-to-tls"], "and --tls-listen"),
+    (["--listen", "127.0.0.1:0", "--hsts", "60"], "--hsts needs --tls-listen"),
+    (["--hsts", "soon"], "--hsts must be a number of seconds"),
+    (["--tls-listen", "127.0.0.1:0", "--tls-self-signed", "--hsts", "max-age=x"],
+     "hsts must have a max-age in seconds"),
+    (["--tls-listen", "inherited", "--listen", "inherited", "--tls-self-signed"], "fd:3"),
 ])
 def test_what_does_not_fit_together_is_refused(arguments, sentence):
     result = subprocess.run([program("rivulet"), "serve", "--demo", *arguments],
@@ -146,6 +154,55 @@ def test_a_key_of_another_certificate_is_refused(certificate):
                             env=sanitizer_environment())
     assert result.returncode != 0
     assert f"the key in {key} does not match the certificate in {crt}" in result.stderr
+
+
+# ---- clients that should come over TLS ---------------------------------------------------------------
+
+
+def fields_of(*arguments):
+    """The status and the fields, by lower-case name, of an answer."""
+    lines = curl("--insecure", "--include", *arguments).decode().split("\r\n\r\n")[0].split("\r\n")
+    return int(lines[0].split()[1]), {name.lower(): value for name, value in
+                                      (line.split(": ", 1) for line in lines[1:])}
+
+
+def test_requests_in_the_clear_are_sent_on_to_tls(servers):
+    server = start(servers, "--tls-self-signed", "--redirect-to-tls", "--hsts", "60",
+                   listen=["127.0.0.1:0"])
+    plain, secure = server.addresses
+    status, fields = fields_of(f"{plain}/ok?a=%20b")
+    assert status == 308
+    assert fields["location"] == f"{secure}/ok?a=%20b"
+    assert "strict-transport-security" not in fields
+    assert curl("--insecure", "--location", "--data-binary", "sent twice",
+                f"{plain}/echo") == b"sent twice"
+    status, fields = fields_of(f"{secure}/ok")
+    assert status == 200
+    assert fields["strict-transport-security"] == "max-age=60"
+
+
+def test_every_answer_over_tls_has_the_policy(servers):
+    value = "max-age=31536000; includeSubDomains"
+    server = start(servers, "--tls-self-signed", "--hsts", value)
+    for path in ("/ok", "/absent", "/pool/ok", "/static/index.html", "/%00", "/sleep?ms=1"):
+        _, fields = fields_of(secure_url(server, path))
+        assert fields["strict-transport-security"] == value, path
+    with connect(server.port) as secure:
+        secure.sendall(b"no request\r\n\r\n")
+        answer = secure.recv(4096)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"\r\nStrict-Transport-Security: " + value.encode() + b"\r\n" in answer
+    plain = run("curl", "--silent", "--include", f"http://127.0.0.1:{server.port}/ok").stdout
+    assert plain.startswith(b"HTTP/1.1 400 ") and b"Strict-Transport" not in plain
+
+
+@pytest.mark.parametrize("address, environment", [("inherited", "LISTEN_FDS=1 LISTEN_PID=$$"),
+                                                  ("fd:3", "")])
+def test_sockets_that_are_passed_on_speak_tls(servers, address, environment):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = servers.with_descriptor(listener, environment, "--tls-listen", address,
+                                         "--tls-self-signed")
+    assert curl("--insecure", secure_url(server, "/ok")) == b"Ok"
 
 
 # ---- clients ---------------------------------------------------------------------------------------

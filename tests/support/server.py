@@ -162,6 +162,12 @@ class Servers:
         return self.start([program("rivulet", preset), "serve", "--demo", *listens, *arguments],
                           **options)
 
+    def with_descriptor(self, listener, environment, *arguments):
+        """`rivulet serve --demo` with the listener as descriptor 3, and variables set by bash."""
+        script = f"exec 3<&{listener.fileno()} && {environment} exec \"$@\""
+        return self.start(["bash", "-c", script, "bash", program("rivulet"), "serve", "--demo",
+                           *arguments], pass_fds=[listener.fileno()])
+
     def wire(self, preset="asan", listen="127.0.0.1:0", **numbers):
         """wire_target; `head_timeout_ms=500` becomes `--head-timeout-ms 500`."""
         popen = {key: numbers.pop(key) for key in ("preexec_fn", "expect_end") if key in numbers}
