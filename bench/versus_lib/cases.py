@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CLIENT_KINDS = ("client", "bulk", "storm")
+TLS_SERVERS = ("rivulet", "nginx", "h2o")
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Case:
     connections: int
     pipelined: int = 1
     close: bool = False
+    tls: bool = False
     content_bytes: int = 2  # of a response
     requests: int = 0  # of a run; 0: it is timed
     server_cpus: str = "0"
@@ -40,9 +42,8 @@ class Case:
     @property
     def probed_as(self):
         """Cases that share this share the choice of variants."""
-        if self.close:
-            return "close"
-        return "pipelined" if self.pipelined > 1 else "keepalive"
+        how = "close" if self.close else "pipelined" if self.pipelined > 1 else "keepalive"
+        return f"{how} TLS" if self.tls else how
 
 
 CASES = [
@@ -67,6 +68,17 @@ CASES = [
     Case("two-workers", "P8", "rivulet with one and two workers, 1 000 connections", 1000,
          server_cpus="0,1", client_cpus="0,1", client_threads=2, kind="workers"),
     Case("close", "P9", "a connection per request, 64 at a time", 64, close=True),
+    Case("tls-keepalive", "P10", "GET /ok over 64 keep-alive connections, TLS 1.3", 64, tls=True,
+         servers=TLS_SERVERS, clients=("rivulet-bench",)),
+    Case("tls-handshake", "P10", "a full handshake per request, TLS 1.3, ECDSA P-256", 64,
+         close=True, tls=True, servers=TLS_SERVERS, clients=("rivulet-bench",)),
+    Case("tls-big", "P10", "bodies of 100 MB to 16 clients, TLS 1.3", 16, tls=True,
+         content_bytes=100_000_000, requests=32, kind="big", servers=("rivulet", "nginx"),
+         clients=("rivulet-bench",)),
+    Case("tls-idle", "P10", "memory of 4 000 idle TLS 1.3 connections", 4000, tls=True,
+         kind="idle", servers=TLS_SERVERS),
+    Case("client-tls", "P10", "clients with 64 connections, TLS 1.3, against nginx", 64, tls=True,
+         kind="client", servers=("nginx",), clients=("rivulet-bench", "wrk", "ab", "h2load")),
 ]
 
 # What a run of each kind tells, in the words of measure.Run and idle.IdleRun.

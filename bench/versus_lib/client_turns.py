@@ -42,7 +42,7 @@ def start_server(bench, case, result, server):
     running = bench.start(server, server.variants(case)[0], case, None)
     try:
         result.response_bytes = measure.response_bytes(running.port, server.path(case),
-                                                       case.content_bytes)
+                                                       case.content_bytes, case.tls)
     except (Unavailable, OSError) as problem:
         running.end()
         raise Unavailable(f"{server.name}: {problem}") from None

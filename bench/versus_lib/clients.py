@@ -16,6 +16,7 @@ from .machine import Unavailable, compile_c, find_program, last_line
 from .peers import BENCH, PROJECT, first_version
 
 TIMEOUT_SECONDS = 20  # of one request, where a client can be told
+TLS_CIPHERS = "TLS_AES_256_GCM_SHA384"  # what OpenSSL's clients and servers agree on by default
 UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
@@ -31,17 +32,19 @@ class Load:
     threads: int = 1
     pipelined: int = 1
     close: bool = False
+    tls: bool = False
     response_bytes: int = None  # head and body, for the client that does not parse
 
     @classmethod
     def of(cls, case, port, path, result):
         """The load of a case, as long as this run of it is to be."""
         return cls(port, path, case.connections, result.seconds, result.requests,
-                   case.client_threads, case.pipelined, case.close, result.response_bytes)
+                   case.client_threads, case.pipelined, case.close, case.tls, result.response_bytes)
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}{self.path}"
+        scheme = "https" if self.tls else "http"
+        return f"{scheme}://127.0.0.1:{self.port}{self.path}"
 
 
 @dataclass
@@ -145,7 +148,10 @@ class RivuletBench(RivuletClient):
 
     def command(self, load):
         length = ["-n", str(load.requests)] if load.requests else ["-t", f"{load.seconds}s"]
-        return [str(self.program), "bench", "-q", "-c", str(load.connections), *length,
+        manner = ["--no-keepalive"] if load.close else []
+        if load.tls:
+            manner += ["--insecure", "--tls-version", "1.3", "--ciphers", TLS_CIPHERS]
+        return [str(self.program), "bench", "-q", "-c", str(load.connections), *length, *manner,
                 "--threads", str(load.threads), "--timeout", f"{TIMEOUT_SECONDS}s",
                 "--format", "json", load.url]
 
@@ -242,8 +248,9 @@ class H2load(Client):
     package = "nghttp2-client"
 
     def command(self, load):
+        ciphers = [f"--tls13-ciphers={TLS_CIPHERS}"] if load.tls else []
         return ["h2load", "--h1", f"-t{load.threads}", f"-c{load.connections}",
-                "-D", str(load.seconds), load.url]
+                "-D", str(load.seconds), *ciphers, load.url]
 
     def read(self, output):
         counts = re.search(r"^requests:.* (\d+) succeeded, (\d+) failed, (\d+) errored, "

@@ -5,7 +5,7 @@ import socket
 import time
 from dataclasses import dataclass, field
 
-from .measure import SETTLE_SECONDS
+from .measure import SETTLE_SECONDS, TLS
 
 WARM_UP_CONNECTIONS = 64
 CONNECTIONS_PER_SOURCE_ADDRESS = 5000  # far from the ephemeral ports of one address
@@ -34,7 +34,7 @@ class IdleRun:
         return self.closed_by_server > 0
 
 
-def open_idle_client(port, number):
+def open_idle_client(port, number, tls):
     """A connection that has had one answer. Its close is a reset: no TIME_WAIT is left behind."""
     client = socket.socket()
     try:
@@ -43,6 +43,8 @@ def open_idle_client(port, number):
         source = 2 + number // CONNECTIONS_PER_SOURCE_ADDRESS
         client.bind((f"127.0.0.{source}", 0))
         client.connect(("127.0.0.1", port))
+        if tls:
+            client = TLS.wrap_socket(client)
         client.sendall(f"GET /ok HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         response = b""
         while not response.endswith(b"\r\n\r\nOk"):
@@ -64,18 +66,18 @@ def count_closed(clients):
     return len(poll.poll(0))
 
 
-def run_idle(server, connections):
+def run_idle(server, connections, tls):
     run = IdleRun()
     clients = []
     try:
         for number in range(WARM_UP_CONNECTIONS):  # code and tables of the server come in first
-            clients.append(open_idle_client(server.port, number))
+            clients.append(open_idle_client(server.port, number, tls))
         while clients:
             clients.pop().close()
         time.sleep(SETTLE_SECONDS)
         run.before = server.memory_bytes()
         for number in range(connections):
-            clients.append(open_idle_client(server.port, number))
+            clients.append(open_idle_client(server.port, number, tls))
         time.sleep(2 * SETTLE_SECONDS)
         run.after = server.memory_bytes()
         run.connections = len(clients)

@@ -6,6 +6,7 @@ A run says what the server and the client have spent on it, whichever of the two
 import re
 import select
 import socket
+import ssl
 import time
 from dataclasses import dataclass, field
 
@@ -18,13 +19,27 @@ OVERTIME_SECONDS_MAX = 60  # of a client, beyond the length of its run
 COUNTED_SECONDS_MAX = 600  # of a run that is as long as its requests take
 
 
-# ---- a running server ----------------------------------------------------------------------------
+# ---- talking to a server ----------------------------------------------------------------------------
 
 
-def fetch_ok(port, close):
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+TLS.check_hostname = False
+TLS.verify_mode = ssl.CERT_NONE
+
+
+def connect(port, tls):
+    client = socket.create_connection(("127.0.0.1", port), timeout=2)
+    try:
+        return TLS.wrap_socket(client) if tls else client
+    except BaseException:
+        client.close()
+        raise
+
+
+def fetch_ok(port, close, tls):
     """One GET /ok as wrk sends it; returns the length of the whole response. Unavailable."""
     extra = "Connection: close\r\n" if close else ""
-    with socket.create_connection(("127.0.0.1", port), timeout=2) as client:
+    with connect(port, tls) as client:
         client.sendall(f"GET /ok HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{extra}\r\n".encode())
         response = b""
         while not response.endswith(b"\r\n\r\nOk"):
@@ -40,9 +55,9 @@ def fetch_ok(port, close):
     return len(response)
 
 
-def response_bytes(port, path, content_bytes):
+def response_bytes(port, path, content_bytes, tls):
     """The length of the whole response to `path`, by its head. Unavailable if it is another one."""
-    with socket.create_connection(("127.0.0.1", port), timeout=2) as client:
+    with connect(port, tls) as client:
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         response = b""
         while b"\r\n\r\n" not in response:
@@ -56,6 +71,9 @@ def response_bytes(port, path, content_bytes):
         raise Unavailable(f"GET {path} is not answered with 200 and {content_bytes} bytes "
                           f"but with {head[:200]!r}")
     return len(head) + 4 + content_bytes
+
+
+# ---- a running server ----------------------------------------------------------------------------
 
 
 class Running:
@@ -81,7 +99,7 @@ class Running:
                 raise Unavailable(f"it ended at once with status {self.process.returncode}: "
                                   f"{complaint}")
             try:
-                return fetch_ok(self.port, case.close)
+                return fetch_ok(self.port, case.close, case.tls)
             except OSError as problem:
                 if time.monotonic() > deadline:
                     waited = f"no answer within {START_SECONDS_MAX} s: {problem}"

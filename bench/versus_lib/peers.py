@@ -12,7 +12,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from .machine import Unavailable, compile_c, find_program
+from .machine import Unavailable, compile_c, find_program, make_certificate
 
 BENCH = Path(__file__).resolve().parent.parent
 PROJECT = BENCH.parent
@@ -51,6 +51,13 @@ class Server:
 
     def version(self):
         raise NotImplementedError
+
+    def certificate(self):
+        """A file with a key of ECDSA P-256 and its certificate, the same for all servers."""
+        path = self.workspace / "certificate.pem"
+        if not path.exists():
+            make_certificate(path)
+        return path
 
     def write(self, port, text):
         path = self.workspace / f"{self.name}-{port}.conf"
@@ -114,8 +121,11 @@ class Rivulet(Server):
         return "/ok" if case.content_bytes == 2 else f"/sizer?size={case.content_bytes}"
 
     def command(self, port, variant, case, response_bytes):
-        return [str(self.program), "serve", "--demo", "--listen", f"127.0.0.1:{port}",
-                "--workers", str(self.workers)]
+        listen = ["--listen", f"127.0.0.1:{port}"]
+        if case.tls:
+            listen = ["--tls-listen", f"127.0.0.1:{port}", "--tls-cert", str(self.certificate()),
+                      "--tls-key", str(self.certificate())]
+        return [str(self.program), "serve", "--demo", *listen, "--workers", str(self.workers)]
 
     def version(self):
         return first_version([str(self.program), "--version"])
@@ -128,6 +138,8 @@ class Nginx(Server):
     def variants(self, case):
         if case.content_bytes > 2:
             return ["sendfile"]
+        if case.tls and case.close:
+            return ["return, tickets", "return, one ticket", "return, no tickets"]
         return ["return", "return deferred"] if case.close else ["return", "file"]
 
     def path(self, case):
@@ -147,6 +159,17 @@ class Nginx(Server):
             answer = (f"root {self.workspace}/www; sendfile off; "
                       "open_file_cache max=16 inactive=1h; open_file_cache_valid 1h;")
         deferred = " deferred" if "deferred" in variant else ""
+        secure = ""
+        if case.tls:
+            deferred += " ssl"
+            secure = f"""
+        ssl_certificate {self.certificate()};
+        ssl_certificate_key {self.certificate()};
+        ssl_protocols TLSv1.3;"""
+        if "one ticket" in variant:
+            secure += "\n        ssl_conf_command NumTickets 1;"
+        if "no tickets" in variant:
+            secure += "\n        ssl_session_tickets off;\n        ssl_conf_command NumTickets 0;"
         config = self.write(port, f"""
 daemon off;
 worker_processes 1;
@@ -173,7 +196,7 @@ http {{
     default_type text/plain;
     etag off;
     server {{
-        listen 127.0.0.1:{port} backlog={BACKLOG}{deferred};
+        listen 127.0.0.1:{port} backlog={BACKLOG}{deferred};{secure}
         location = /ok {{ {answer} }}
         location / {{ root {self.workspace}/www; sendfile on; tcp_nopush on; }}
     }}
@@ -237,10 +260,16 @@ class H2o(Server):
             handler = ('mruby.handler: Proc.new { |env| [200, {"content-type" => "text/plain", '
                        '"content-length" => "2"}, ["Ok"]] }')
         user = "user: root" if os.geteuid() == 0 else ""
+        secure = ""
+        if case.tls:
+            secure = f"""
+  ssl:
+    certificate-file: {self.certificate()}
+    key-file: {self.certificate()}"""
         config = self.write(port, f"""
 listen:
   host: 127.0.0.1
-  port: {port}
+  port: {port}{secure}
 num-threads: 1
 max-connections: {CONNECTIONS_MAX}
 http1-request-timeout: 36000

@@ -51,7 +51,8 @@ def start_contestant(bench, case, result, server, row):
     row.started(running)
     if case.kind == "big":
         try:
-            measure.response_bytes(running.port, server.path(case), case.content_bytes)
+            measure.response_bytes(running.port, server.path(case), case.content_bytes,
+                                   case.tls)
         except (Unavailable, OSError) as problem:
             running.end()
             raise Unavailable(str(problem)) from None
@@ -120,7 +121,7 @@ def run_idle_once(bench, case, row, number):
         return
     try:
         row.started(running)
-        run = idle.run_idle(running, min(case.connections, server.connections_max))
+        run = idle.run_idle(running, min(case.connections, server.connections_max), case.tls)
     finally:
         running.end()
     row.runs.append(run)

@@ -52,10 +52,16 @@ def figures(row):
     return [f"{row.median('cpu_us_per_request'):.3f}", f"{min(spent):.3f} … {max(spent):.3f}"]
 
 
+def reference_of(case):
+    """The server that all others are divided by: the floor does not speak TLS."""
+    return "nginx" if case.tls else "floor"
+
+
 def load_lines(result):
-    lines = [["server", "CPU µs/request", "min … max", "× floor", "requests/s", "RSS",
+    reference = reference_of(result.case)
+    lines = [["server", "CPU µs/request", "min … max", f"× {reference}", "requests/s", "RSS",
               "server core"]]
-    floor = result.row("floor")
+    floor = result.row(reference)
     for row in result.rows:
         if not row.good_runs:
             continue
@@ -203,7 +209,7 @@ def notes(result):
     if result.case.kind == "storm" and result.rows:
         found.append("tiscaf under ab -c 20000, as its authors saw it on their machine: "
                      "p50 75 ms, p99 156 ms, longest 10,088 ms")
-    if result.case.kind == "load" and not result.missing:
+    if reference_of(result.case) == "floor" and result.case.kind == "load" and not result.missing:
         if result.response_bytes:
             found.append(f"the floor's response has {result.response_bytes} bytes, as rivulet's")
         else:

@@ -15,6 +15,7 @@ WORKERS_RATIO_MAX = 1.10
 WORKERS_SHARE_MAX = 1.10  # the busier worker's load, as a multiple of an even share
 CLOSE_RATIO_MAX = 0.95
 BIG_RATIO_MAX = 1.00
+TLS_RATIO_MAX = 1.00
 CLIENT_RATIO_MIN = 1.3
 BULK_RATIO_MIN = {"client-100k": 2.5, "client-1m": 4.0}
 STORM_P99_TO_P50_MAX = 2.0
@@ -130,6 +131,18 @@ def judge_big(result):
             at_most_times(result, "nginx", BIG_RATIO_MAX, "server_cpu_seconds_per_gigabyte")]
 
 
+def judge_tls_keepalive(result):
+    return [at_most_times(result, name, TLS_RATIO_MAX) for name in ("nginx", "h2o")]
+
+
+def judge_tls_handshake(result):
+    return [at_most_times(result, "nginx", TLS_RATIO_MAX)]
+
+
+def judge_tls_idle(result):
+    return [at_most_times(result, "nginx", TLS_RATIO_MAX, "rss_bytes_per_connection")]
+
+
 # ---- clients -------------------------------------------------------------------------------------
 
 
@@ -145,6 +158,11 @@ def at_least_times(result, name, ratio_min, quantity, what):
 def judge_client(result):
     return [at_least_times(result, name, CLIENT_RATIO_MIN, "requests_per_client_cpu_second",
                            "requests") for name in ("wrk", "ab")]
+
+
+def judge_client_tls(result):
+    return [at_least_times(result, "h2load", CLIENT_RATIO_MIN, "requests_per_client_cpu_second",
+                           "requests")]
 
 
 def judge_bulk(result):
@@ -176,4 +194,9 @@ RULES = {
     "client-100k": judge_bulk,
     "client-1m": judge_bulk,
     "storm": judge_storm,
+    "tls-keepalive": judge_tls_keepalive,
+    "tls-handshake": judge_tls_handshake,
+    "tls-big": judge_big,
+    "tls-idle": judge_tls_idle,
+    "client-tls": judge_client_tls,
 }
