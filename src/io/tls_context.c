@@ -93,7 +93,7 @@ static void set_manners(SSL_CTX *server, const struct rv_tls_settings *settings)
 {
     SSL_CTX_set_options(server, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-    SSL_CTX_set_mode(server, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(server, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_session_cache_mode(server, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_session_id_context(server, (const unsigned char *)"rivulet", 7);
     SSL_CTX_set_alpn_select_cb(server, on_protocols, NULL);

@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "io/tls_layer.h"
 
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
@@ -70,9 +71,10 @@ struct rv_tls_context {
     TAILQ_HEAD(, rv_tls) waiting;
     const char *in; /* ciphertext that may be read now ... */
     size_t in_left;
-    struct rv_buffer out; /* ... and that was written in this call */
-    char *plain;          /* RV_TLS_RECORD_BYTES, and padding: what was decrypted */
-    char *gathered;       /* RV_TLS_BATCH_BYTES: octets that lie in pieces, or in a file */
+    struct rv_buffer out;   /* ... and that was written and not yet given to the back end ... */
+    struct rv_tls *current; /* ... by the connection that OpenSSL was called for last; or NULL */
+    char *plain;            /* RV_TLS_RECORD_BYTES, and padding: what was decrypted */
+    char *gathered;         /* RV_TLS_BATCH_BYTES: octets that lie in pieces, or in a file */
 };
 
 static inline struct rv_tls *rv_tls_of(const struct rv_stream *stream)
@@ -80,9 +82,24 @@ static inline struct rv_tls *rv_tls_of(const struct rv_stream *stream)
     return *(struct rv_tls **)((uintptr_t)stream + stream->events->tls_at);
 }
 
+/* What SSL_get_error needs: that nobody's errors lie there. Looking is cheaper than clearing. */
+static inline void rv_tls_forget_errors(void)
+{
+    if (ERR_peek_error() != 0)
+        ERR_clear_error();
+}
+
+/* Before each call of OpenSSL for a connection: `out` is this connection's from now on, and what another
+   one had in it is sent. */
+void rv_tls_enter(struct rv_tls *tls);
+
 /* Gives `out` to the back end; what that does not take is left in `rest`, and the stream blocked. 0, or
    an errno. */
 int rv_tls_send_out(struct rv_tls *tls, bool more);
+
+/* The same, if there is something in it, for a connection that it may not belong to any more. False: that
+   failed, and the stream is broken. */
+bool rv_tls_send_held(struct rv_tls *tls);
 
 /* The callback of session tickets (SSL_CTX_set_tlsext_ticket_key_evp_cb). */
 int rv_tls_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,

@@ -1,13 +1,13 @@
 /*
  * The output side of the TLS layer (tls_layer.h): octets become records just before they are sent. A
  * record once made must be sent as it is, so what the back end does not take of it is kept, and its
- * octets are reported as taken only when all of it is.
+ * octets are reported as taken only when all of it is. What the protocol says by itself - a ticket, the
+ * close_notify behind the last octets - goes with the octets beside it, in one send.
  */
 #include "io/backend.h"
 #include "io/tls_inner.h"
 
 #include <errno.h>
-#include <openssl/err.h>
 #include <unistd.h>
 
 /* Where in the pieces the next record begins. */
@@ -50,6 +50,26 @@ int rv_tls_send_out(struct rv_tls *tls, bool more)
     if (sent < length && !keep_rest(tls, out->ptr + sent, length - sent))
         return ENOMEM;
     return 0;
+}
+
+bool rv_tls_send_held(struct rv_tls *tls)
+{
+    if (tls->stream->loop->tls->current != tls)
+        return true;
+    int error_number = rv_tls_send_out(tls, false);
+    if (error_number != 0)
+        rv_stream_broke(tls->stream, error_number);
+    return error_number == 0;
+}
+
+void rv_tls_enter(struct rv_tls *tls)
+{
+    struct rv_tls_context *context = tls->stream->loop->tls;
+    if (context->current == tls)
+        return;
+    if (context->current != NULL)
+        rv_tls_send_held(context->current);
+    context->current = tls;
 }
 
 bool rv_tls_may_send(struct rv_stream *stream)
@@ -116,7 +136,8 @@ static size_t encrypt(struct rv_tls *tls, struct cursor *cursor)
 {
     struct rv_tls_context *context = tls->stream->loop->tls;
     size_t batch = 0;
-    ERR_clear_error();
+    rv_tls_enter(tls);
+    rv_tls_forget_errors();
     while (cursor->count > 0 && batch < RV_TLS_BATCH_BYTES) {
         const char *octets;
         size_t length = next_record(cursor, context->gathered, &octets), written;
@@ -128,6 +149,23 @@ static size_t encrypt(struct rv_tls *tls, struct cursor *cursor)
         batch += length;
     }
     return batch;
+}
+
+/* close_notify, once. */
+static void write_goodbye(struct rv_tls *tls)
+{
+    tls->notified = true;
+    rv_tls_enter(tls);
+    rv_tls_forget_errors();
+    SSL_shutdown(tls->ssl);
+    rv_tls_forget_errors();
+}
+
+/* Whether these are the last octets that the stream will ever send. */
+static bool are_last(const struct rv_tls *tls, bool more)
+{
+    const struct rv_stream *stream = tls->stream;
+    return !more && !tls->notified && (stream->close_when_sent || stream->finishing);
 }
 
 static size_t total_of(const struct iovec *pieces, int count)
@@ -156,7 +194,10 @@ ssize_t rv_tls_send(struct rv_stream *stream, const struct iovec *pieces, int co
         size_t batch = encrypt(tls, &cursor);
         if (batch == 0)
             return -EIO;
-        int error_number = rv_tls_send_out(tls, more || taken + batch < total);
+        bool more_follows = more || taken + batch < total;
+        if (are_last(tls, more_follows))
+            write_goodbye(tls);
+        int error_number = rv_tls_send_out(tls, more_follows);
         if (error_number != 0)
             return -error_number;
         if (rest_of(tls) > 0) {
@@ -179,7 +220,7 @@ ssize_t rv_tls_send_file(struct rv_stream *stream, int file, uint64_t offset, ui
     if (got <= 0)
         return got < 0 ? -errno : 0;
     struct iovec piece = {octets, (size_t)got};
-    return rv_tls_send(stream, &piece, 1, (uint64_t)got < length);
+    return rv_tls_send(stream, &piece, 1, rv_stream_queued(stream) > (size_t)got);
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------ */
@@ -188,10 +229,7 @@ bool rv_tls_say_goodbye(struct rv_stream *stream)
 {
     struct rv_tls *tls = rv_tls_of(stream);
     if (!tls->notified && tls->established) {
-        tls->notified = true;
-        ERR_clear_error();
-        SSL_shutdown(tls->ssl);
-        ERR_clear_error();
+        write_goodbye(tls);
         int error_number = rv_tls_send_out(tls, false);
         if (error_number != 0) {
             rv_stream_broke(stream, error_number);

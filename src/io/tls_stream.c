@@ -53,6 +53,10 @@ void rv_tls_free(struct rv_stream *stream)
     if (stream->client && tls->established &&
         !tls->failed) /* else its session would not be taken up again */
         SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    if (context_of(tls)->current == tls) {
+        context_of(tls)->current = NULL;
+        context_of(tls)->out.len = 0;
+    }
     SSL_free(tls->ssl);
     rv_buffer_free(&tls->kept);
     rv_buffer_free(&tls->rest);
@@ -83,18 +87,17 @@ static bool decrypt_some(struct rv_tls *tls)
 {
     struct rv_tls_context *context = context_of(tls);
     struct rv_stream *stream = tls->stream;
-    ERR_clear_error();
+    rv_tls_enter(tls);
+    rv_tls_forget_errors();
+    size_t held = context->out.len; /* a ticket, which goes with the answer */
     int count = SSL_read(tls->ssl, context->plain, (int)room_for(stream));
     int error = count > 0 ? SSL_ERROR_NONE : SSL_get_error(tls->ssl, count);
     if (error == SSL_ERROR_SSL || error == SSL_ERROR_SYSCALL) {
         fail(tls);
         return false;
     }
-    int error_number = rv_tls_send_out(tls, false); /* what the protocol answers by itself */
-    if (error_number != 0) {
-        rv_stream_broke(stream, error_number);
+    if (context->out.len > held && !rv_tls_send_held(tls)) /* what the protocol answers by itself */
         return false;
-    }
     if (error == SSL_ERROR_ZERO_RETURN) {
         tls->ended = true;
         rv_stream_tell_end(stream);
@@ -117,7 +120,8 @@ static size_t decrypt(struct rv_stream *stream, const char *octets, size_t lengt
     struct rv_tls_context *context = stream->loop->tls;
     context->in = octets;
     context->in_left = length;
-    while (!stream->paused && !tls->ended && decrypt_some(tls) && !stream->closed)
+    while (!stream->paused && !tls->ended && decrypt_some(tls) && !stream->closed &&
+           (context->in_left > 0 || SSL_pending(tls->ssl) > 0))
         ;
     size_t left = context->in_left;
     context->in_left = 0;
@@ -245,6 +249,23 @@ void rv_tls_begin(struct rv_stream *stream)
     wait_for_turn(tls);
 }
 
+/* A server's last words, its ticket, go with the answer when the request is there already. */
+static void conclude(struct rv_tls *tls)
+{
+    struct rv_stream *stream = tls->stream;
+    tls->established = true;
+    if (stream->client)
+        stream->events->on_connected(stream);
+    else
+        stream->events->on_secured(stream);
+    if (!stream->closed && !stream->paused)
+        rv_tls_receive_held(stream);
+    if (!stream->closed)
+        rv_stream_flush(stream);
+    if (!stream->closed)
+        rv_tls_send_held(tls);
+}
+
 static void shake(struct rv_tls *tls)
 {
     struct rv_tls_context *context = context_of(tls);
@@ -255,7 +276,8 @@ static void shake(struct rv_tls *tls)
     }
     context->in = tls->kept.ptr;
     context->in_left = tls->kept.len;
-    ERR_clear_error();
+    rv_tls_enter(tls);
+    rv_tls_forget_errors();
     int result = SSL_do_handshake(tls->ssl);
     int error = result == 1 ? SSL_ERROR_NONE : SSL_get_error(tls->ssl, result);
     if (error == SSL_ERROR_NONE || error == SSL_ERROR_WANT_READ) /* else a failure is told by it */
@@ -265,25 +287,14 @@ static void shake(struct rv_tls *tls)
         fail(tls);
         return;
     }
-    int error_number = rv_tls_send_out(tls, false);
-    if (error_number != 0) {
+    bool done = error == SSL_ERROR_NONE;
+    int error_number = done && !stream->client ? 0 : rv_tls_send_out(tls, false);
+    if (error_number != 0)
         rv_stream_lost(stream, RV_EGONE, error_number);
-        return;
-    }
-    if (error == SSL_ERROR_WANT_READ) {
-        if (tls->end_held)
-            rv_stream_lost(stream, RV_EGONE, 0);
-        return;
-    }
-    tls->established = true;
-    if (stream->client)
-        stream->events->on_connected(stream);
-    else
-        stream->events->on_secured(stream);
-    if (!stream->closed && !stream->paused)
-        rv_tls_receive_held(stream);
-    if (!stream->closed)
-        rv_stream_flush(stream);
+    else if (done)
+        conclude(tls);
+    else if (tls->end_held)
+        rv_stream_lost(stream, RV_EGONE, 0);
 }
 
 void rv_tls_shake_hands(struct rv_loop *loop)

@@ -409,6 +409,106 @@ static void an_answer_that_failed_is_not_followed_by_goodbye(void **state)
     assert_false(tls_heard_goodbye());
 }
 
+/* ---- what the protocol says by itself ------------------------------------------------------------------ */
+
+/* Shakes hands, but keeps the client's last message: it goes with what the client says next. */
+static void shake_up_to_the_last_message(void)
+{
+    SSL *ssl;
+    tls_begin();
+    ssl = tls_client()->ssl;
+    for (int i = 0; SSL_do_handshake(ssl) != 1; i++) {
+        char octets[4096];
+        int count = BIO_read(SSL_get_wbio(ssl), octets, sizeof octets);
+        assert_true(count > 0 && i < 3);
+        say_octets((rv_bytes){octets, (size_t)count});
+        rv_bytes reply = rv_test_received(client());
+        assert_int_equal(BIO_write(SSL_get_rbio(ssl), reply.ptr, (int)reply.len), reply.len);
+    }
+}
+
+/* In one segment with that message. */
+static void say_with_the_last_message(const char *text)
+{
+    assert_int_equal(SSL_write(tls_client()->ssl, text, (int)strlen(text)), strlen(text));
+    tls_carry();
+}
+
+static bool has_ticket(void)
+{
+    return SSL_SESSION_is_resumable(SSL_get0_session(tls_client()->ssl)) == 1;
+}
+
+static void a_request_may_come_with_the_end_of_the_handshake(void **state)
+{
+    (void)state;
+    shake_up_to_the_last_message();
+    say_with_the_last_message(GET("/ok") GET("/scheme"));
+    tls_expect_answer(200, "Ok");
+    tls_expect_answer(200, "https");
+    assert_true(has_ticket());
+}
+
+static void a_ticket_waits_for_no_request(void **state)
+{
+    (void)state;
+    assert_true(tls_shake());
+    assert_true(has_ticket());
+    tls_as(1);
+    shake_up_to_the_last_message();
+    say_with_the_last_message(GET("/hold"));
+    assert_true(has_ticket());
+}
+
+static void a_ticket_and_an_answer_may_be_taken_in_any_portions(void **state)
+{
+    for (uint64_t window = 0; window < 600; window += 23) {
+        shake_up_to_the_last_message();
+        rv_test_window(client(), window);
+        say_with_the_last_message(GET_AND_CLOSE("/ok"));
+        rv_test_window(client(), RV_NO_LIMIT);
+        tls_expect_answer(200, "Ok");
+        assert_true(has_ticket());
+        assert_true(tls_heard_goodbye());
+        expect_closed();
+        tear_down(state);
+        set_up(state);
+    }
+}
+
+static rv_talk *held;
+
+static int hold_for_another(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    held = talk;
+    return RV_PENDING;
+}
+
+static int answer_both(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    assert_int_equal(rv_text(held, 200, "from another"), 0);
+    return rv_text(talk, 200, "Ok");
+}
+
+static void a_ticket_goes_to_nobody_else(void **state)
+{
+    (void)state;
+    route("GET /for-another", hold_for_another, NULL);
+    route("GET /both", answer_both, NULL);
+    tls_say(GET("/for-another"));
+    tls_as(1);
+    shake_up_to_the_last_message();
+    say_with_the_last_message(GET("/both"));
+    tls_expect_answer(200, "Ok");
+    assert_true(has_ticket());
+    tls_as(0);
+    tls_expect_answer(200, "from another");
+    tls_say(GET("/ok"));
+    tls_expect_answer(200, "Ok");
+}
+
 /* ---- handshakes that come to nothing ------------------------------------------------------------------ */
 
 static void plain_http_is_told_in_the_clear_that_this_is_tls(void **state)
@@ -510,6 +610,10 @@ int main(void)
         TEST(a_truncated_record_is_a_loss),
         TEST(a_changed_octet_ends_the_connection),
         TEST(an_answer_that_failed_is_not_followed_by_goodbye),
+        TEST(a_request_may_come_with_the_end_of_the_handshake),
+        TEST(a_ticket_waits_for_no_request),
+        TEST(a_ticket_and_an_answer_may_be_taken_in_any_portions),
+        TEST(a_ticket_goes_to_nobody_else),
         TEST(plain_http_is_told_in_the_clear_that_this_is_tls),
         TEST(other_octets_end_the_connection),
         TEST(a_silent_client_is_closed),
