@@ -9,7 +9,7 @@ build_packages=(
 test_packages=(
     apache2-utils clang clang-format libclang-rt-14-dev libcmocka-dev mandoc
     netcat-openbsd nghttp2-client python3-jsonschema python3-pytest python3-pytest-timeout
-    slowhttptest strace wrk
+    slowhttptest sslscan strace testssl.sh wrk
 )
 # Whatever node and npm are there already will do: Debian's do not stand beside those of others.
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then

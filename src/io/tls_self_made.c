@@ -4,12 +4,14 @@
 #include "io/tls_inner.h"
 
 #include <arpa/inet.h>
+#include <openssl/bn.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 
 #define SELF_MADE_S (30L * 24 * 3600)
+#define SERIAL_BYTES 16
 
 static rv_error say(char *why, rv_error error, const char *name, const char *reason)
 {
@@ -29,21 +31,37 @@ static bool add_extension(X509 *certificate, int kind, const char *value)
     return good;
 }
 
-static bool fill_in(X509 *certificate, EVP_PKEY *key, const char *name)
+/* Random, positive and never 0 (RFC 5280 section 4.1.2.2). */
+static bool number(X509 *certificate)
 {
-    unsigned char octets[6], address[sizeof(struct in6_addr)];
-    uint64_t serial = 0;
-    char names[400];
-    bool is_ip = inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
-    snprintf(names, sizeof names, "%s:%s,DNS:localhost,IP:127.0.0.1,IP:::1", is_ip ? "IP" : "DNS",
-             name);
-    X509_NAME *subject = X509_get_subject_name(certificate);
+    unsigned char octets[SERIAL_BYTES];
     if (RAND_bytes(octets, sizeof octets) != 1)
         return false;
-    for (size_t i = 0; i < sizeof octets; i++)
-        serial = serial << 8 | octets[i];
-    return X509_set_version(certificate, X509_VERSION_3) == 1 &&
-           ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial) == 1 &&
+    octets[0] = (unsigned char)((octets[0] & 0x7f) | 0x40);
+    BIGNUM *serial = BN_bin2bn(octets, sizeof octets, NULL);
+    bool good =
+        serial != NULL && BN_to_ASN1_INTEGER(serial, X509_get_serialNumber(certificate)) != NULL;
+    BN_free(serial);
+    return good;
+}
+
+/* The name, and those of this machine, in the extension's little language. */
+static void list_names(const char *name, char *names, size_t size)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    bool is_ip = inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
+    snprintf(names, size, "DNS:localhost,IP:127.0.0.1,IP:::1");
+    if (strcmp(name, "localhost") != 0)
+        snprintf(names, size, "%s:%s,DNS:localhost,IP:127.0.0.1,IP:::1", is_ip ? "IP" : "DNS",
+                 name);
+}
+
+static bool fill_in(X509 *certificate, EVP_PKEY *key, const char *name)
+{
+    char names[400];
+    X509_NAME *subject = X509_get_subject_name(certificate);
+    list_names(name, names, sizeof names);
+    return number(certificate) && X509_set_version(certificate, X509_VERSION_3) == 1 &&
            X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) != NULL &&
            X509_gmtime_adj(X509_getm_notAfter(certificate), SELF_MADE_S) != NULL &&
            X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1,
