@@ -134,6 +134,12 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
  *  linger_ms                   how long a connection that was refused early is read and discarded, so
  *                              that the answer reaches a client that is still sending; 5 s of silence
  *                              end it as well
+ *  h2_streams_max              HTTP/2: requests under way on one connection; beyond: REFUSED_STREAM
+ *  h2_stream_window_bytes      HTTP/2: content that a client may send ahead, on one stream ...
+ *  h2_connection_window_bytes  ... and on one connection: what it can make the server keep
+ *
+ * Frames of HTTP/2 that cost a client nothing have budgets as well, which are not settable: whoever
+ * uses one up is cut with ENHANCE_YOUR_CALM, and a counter h2_..._floods tells.
  */
 #define RV_LIMITS(X)                                                                               \
     X(target_bytes_max, 8192)                                                                      \
@@ -151,7 +157,10 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
     X(pool_queue_max, 1024)                                                                        \
     X(output_high_bytes, 262144)                                                                   \
     X(output_low_bytes, 65536)                                                                     \
-    X(linger_ms, 30000)
+    X(linger_ms, 30000)                                                                            \
+    X(h2_streams_max, 128)                                                                         \
+    X(h2_stream_window_bytes, 262144)                                                              \
+    X(h2_connection_window_bytes, 1048576)
 
 typedef struct rv_limits {
 #define RV_LIMIT_FIELD(name, value) uint64_t name;
@@ -193,6 +202,9 @@ typedef struct rv_server_options {
        carry a single request, the kernel holds one back until its first octets are there, for about a
        second at most (tcp(7), TCP_DEFER_ACCEPT): that spares a wake-up for each connection. */
     bool accept_silent;
+    /* true: HTTP/1 only. By default HTTP/2 is spoken as well, on the same ports: with TLS to clients
+       that ask for it (ALPN), in clear text to those that begin with it (prior knowledge). */
+    bool no_http2;
     rv_limits limits;
     rv_hooks hooks;
 } rv_server_options;
@@ -618,7 +630,18 @@ RV_API const rv_tls_info *rv_tls(const rv_talk *talk);
     X(pool_queue_full)                                                                             \
     X(clients_gone)                                                                                \
     X(handler_failures)                                                                            \
-    X(stop_cuts)
+    X(stop_cuts)                                                                                   \
+    X(h2_connections)                                                                              \
+    X(h2_reset_floods)                                                                             \
+    X(h2_continuation_floods)                                                                      \
+    X(h2_settings_floods)                                                                          \
+    X(h2_ping_floods)                                                                              \
+    X(h2_priority_floods)                                                                          \
+    X(h2_window_update_floods)                                                                     \
+    X(h2_empty_data_floods)                                                                        \
+    X(h2_small_data_floods)                                                                        \
+    X(h2_unknown_floods)                                                                           \
+    X(h2_window_stalls)
 
 typedef struct rv_counter_values {
 #define RV_COUNTER_FIELD(name) uint64_t name;

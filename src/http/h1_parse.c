@@ -366,3 +366,18 @@ const struct rv_field *rv_h1_find(const char *octets, const struct rv_h1_head *h
     }
     return NULL;
 }
+
+bool rv_h1_is_foreign(const char *octets, size_t length)
+{
+    const char *line_end = memchr(octets, '\n', length);
+    const char *target = line_end == NULL ? NULL : memchr(octets, ' ', (size_t)(line_end - octets));
+    const char *version =
+        target == NULL ? NULL : memchr(target + 1, ' ', (size_t)(line_end - target - 1));
+    if (version == NULL || version == target + 1 || target == octets)
+        return false;
+    target++;
+    version++;
+    bool is_target = target[0] == '/' || target[0] == '*' ||
+                     memchr(target, ':', (size_t)(version - target)) != NULL;
+    return !is_target && (line_end - version < 5 || memcmp(version, "HTTP/", 5) != 0);
+}

@@ -101,6 +101,12 @@ int rv_h1_parse_head(const char *octets, size_t length, const struct rv_h1_limit
                      struct rv_h1_head *head, const char **reason);
 
 /*
+ * Is the first line that of another protocol? Three words like a request line, but with a target that is
+ * none and a version that is not HTTP's at all: whoever sends that would not understand an answer.
+ */
+bool rv_h1_is_foreign(const char *octets, size_t length);
+
+/*
  * Parses a trailer section (RFC 9112 section 7.1.2): fields up to and with the empty line. The same
  * rules and results as above; `head->fields`, `field_count` and `length` are set, nothing else.
  */

@@ -5,6 +5,8 @@
  */
 #include "http/h2.h"
 
+#include "http/h2_watch.h"
+
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 
@@ -18,8 +20,10 @@ struct rv_h2 {
     nghttp2_session *session;
     const struct rv_h2_events *events;
     void *owner;
+    bool is_client;
     bool failed;       /* GOAWAY ends it: what still arrives is dropped */
     bool content_left; /* on_send was called by the current rv_h2_output */
+    struct rv_h2_watch watch;
 };
 
 const char *rv_h2_error_name(uint32_t code)
@@ -66,18 +70,6 @@ static void *stream_of(const struct rv_h2 *h2, int32_t id)
 }
 
 /* ---- what the session tells ------------------------------------------------------------------------- */
-
-static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *context)
-{
-    struct rv_h2 *h2 = context;
-    (void)session;
-    if (h2->events->on_frame != NULL) {
-        struct rv_h2_frame frame = {(uint32_t)head->length, (uint32_t)head->stream_id, head->type,
-                                    head->flags};
-        h2->events->on_frame(h2->owner, &frame);
-    }
-    return h2->failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
-}
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *context)
 {
@@ -189,7 +181,10 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 {
     struct rv_h2 *h2 = context;
     (void)session;
-    if (frame->hd.type == NGHTTP2_RST_STREAM && h2->events->on_reset_sent != NULL)
+    if (frame->hd.type != NGHTTP2_RST_STREAM)
+        return 0;
+    rv_h2_watch_reset(&h2->watch, (uint32_t)frame->hd.stream_id);
+    if (h2->events->on_reset_sent != NULL)
         h2->events->on_reset_sent(h2->owner, (uint32_t)frame->hd.stream_id,
                                   frame->rst_stream.error_code);
     return 0;
@@ -247,7 +242,6 @@ static nghttp2_session_callbacks *callbacks_new(void)
     nghttp2_session_callbacks *callbacks;
     if (nghttp2_session_callbacks_new(&callbacks) != 0)
         return NULL;
-    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
@@ -315,6 +309,8 @@ struct rv_h2 *rv_h2_new(const struct rv_h2_settings *settings, void *owner)
         return NULL;
     h2->events = settings->events;
     h2->owner = owner;
+    h2->is_client = settings->client;
+    h2->watch.preface_left = settings->client ? 0 : RV_H2_PREFACE_BYTES;
     if (open_session(h2, settings->client) != 0 || submit_settings(h2, settings) != 0) {
         rv_h2_free(h2);
         return NULL;
@@ -332,16 +328,71 @@ void rv_h2_free(struct rv_h2 *h2)
 
 /* ---- octets in and out ---------------------------------------------------------------------------------- */
 
-rv_error rv_h2_receive(struct rv_h2 *h2, rv_bytes octets)
+/* Feeds the library. */
+static rv_error feed(struct rv_h2 *h2, const char *octets, size_t length)
 {
-    if (h2->failed)
-        return 0;
-    ssize_t used = nghttp2_session_mem_recv(h2->session, (const uint8_t *)octets.ptr, octets.len);
+    ssize_t used = nghttp2_session_mem_recv(h2->session, (const uint8_t *)octets, length);
     if (used >= 0 || h2->failed)
         return 0;
     if (used == NGHTTP2_ERR_FLOODED)
         rv_h2_fail(h2, RV_H2_ENHANCE_YOUR_CALM);
     return translate((int)used);
+}
+
+static bool is_open(const struct rv_h2 *h2, uint32_t id)
+{
+    return nghttp2_session_find_stream(h2->session, (int32_t)id) != NULL;
+}
+
+/* A frame of a client has begun, and the library knows all that came before. */
+static void check_frame(struct rv_h2 *h2)
+{
+    const struct rv_h2_frame *frame = &h2->watch.frame;
+    uint32_t code = 0;
+    if (frame->type == RV_H2_HEADERS || frame->type == RV_H2_DATA)
+        code = rv_h2_watch_check(&h2->watch,
+                                 rv_h2_watch_needs_state(&h2->watch) && is_open(h2, frame->stream));
+    else if (frame->type == RV_H2_PRIORITY && frame->stream == 0)
+        code = RV_H2_PROTOCOL_ERROR;
+    if (code != 0)
+        rv_h2_fail(h2, code);
+}
+
+static void dependency_loop(struct rv_h2 *h2)
+{
+    uint32_t id = h2->watch.frame.stream;
+    if (is_open(h2, id))
+        rv_h2_reset(h2, id, RV_H2_PROTOCOL_ERROR);
+    else
+        rv_h2_fail(h2, RV_H2_PROTOCOL_ERROR);
+}
+
+rv_error rv_h2_receive(struct rv_h2 *h2, rv_bytes octets)
+{
+    size_t at = 0, fed = 0;
+    rv_error error = 0;
+    while (at < octets.len && !h2->failed && error == 0) {
+        size_t used;
+        enum rv_h2_seen seen =
+            rv_h2_watch_next(&h2->watch, rv_slice(octets.ptr + at, octets.len - at), &used);
+        at += used;
+        if (seen == RV_H2_SEEN_FRAME && !h2->is_client) {
+            if (rv_h2_watch_needs_state(&h2->watch)) {
+                error = feed(h2, octets.ptr + fed, at - fed);
+                fed = at;
+            }
+            check_frame(h2);
+        } else if (seen == RV_H2_SEEN_LOOP && !h2->is_client) {
+            error = feed(h2, octets.ptr + fed, at - fed);
+            fed = at;
+            dependency_loop(h2);
+        }
+        if (seen == RV_H2_SEEN_FRAME && !h2->failed && h2->events->on_frame != NULL)
+            h2->events->on_frame(h2->owner, &h2->watch.frame);
+    }
+    if (fed < octets.len && !h2->failed && error == 0)
+        error = feed(h2, octets.ptr + fed, octets.len - fed);
+    return error;
 }
 
 int rv_h2_output(struct rv_h2 *h2, rv_bytes *octets)

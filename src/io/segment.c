@@ -45,12 +45,18 @@ static void append(struct rv_output *output, struct rv_segment *segment)
     output->octets += segment->length;
 }
 
-void rv_output_free(struct rv_loop *loop, struct rv_output *output)
+void rv_output_clear(struct rv_loop *loop, struct rv_output *output)
 {
     for (struct rv_segment *segment = output->first, *next; segment != NULL; segment = next) {
         next = segment->next;
         segment_free(loop, segment);
     }
+    *output = (struct rv_output){.last = &output->first};
+}
+
+void rv_output_free(struct rv_loop *loop, struct rv_output *output)
+{
+    rv_output_clear(loop, output);
     free(output);
 }
 

@@ -39,6 +39,9 @@ struct rv_output {
 /* An empty queue; NULL: no memory. */
 struct rv_output *rv_output_new(void);
 
+/* Empties a queue that is embedded in something else. */
+void rv_output_clear(struct rv_loop *loop, struct rv_output *output);
+
 /* Frees it with everything in it. */
 void rv_output_free(struct rv_loop *loop, struct rv_output *output);
 

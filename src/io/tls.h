@@ -36,8 +36,11 @@ struct rv_tls_settings {
     char *cipher_suites;            /* of TLS 1.3 */
     char *groups;                   /* of the key exchange */
     struct rv_buffer *client_ca;    /* PEM: who may vouch for clients */
-    bool ask_client;                /* for a certificate */
-    bool require_client;            /* to have one */
+    const char
+        *protocols;  /* spoken here (ALPN, RFC 7301), the best first, each behind its length in an
+                              octet; static */
+    bool ask_client; /* for a certificate */
+    bool require_client; /* to have one */
 };
 
 /* Adds a certificate. The files are PEM: the certificate first, then its chain; the key may be in the

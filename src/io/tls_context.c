@@ -15,9 +15,6 @@
 #define CIPHERS_DEFAULT "ECDHE+AESGCM:ECDHE+CHACHA20"
 #define GROUPS_DEFAULT "X25519:P-256:P-384"
 
-/* The protocols that are spoken here, the best first, each behind its length. */
-static const unsigned char protocols[] = "\x08http/1.1";
-
 /* ---- choices during a handshake -------------------------------------------------------------------------- */
 
 static bool is_for(SSL_CTX *server, const char *name)
@@ -50,10 +47,10 @@ static int on_server_name(SSL *ssl, int *alert, void *argument)
 static int on_protocols(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_length,
                         const unsigned char *offered, unsigned offered_length, void *argument)
 {
+    const unsigned char *spoken = argument;
     (void)ssl;
-    (void)argument;
-    int result = SSL_select_next_proto((unsigned char **)chosen, chosen_length, protocols,
-                                       sizeof protocols - 1, offered, offered_length);
+    int result = SSL_select_next_proto((unsigned char **)chosen, chosen_length, spoken,
+                                       (unsigned)strlen(argument), offered, offered_length);
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
@@ -96,7 +93,8 @@ static void set_manners(SSL_CTX *server, const struct rv_tls_settings *settings)
     SSL_CTX_set_mode(server, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_session_cache_mode(server, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_session_id_context(server, (const unsigned char *)"rivulet", 7);
-    SSL_CTX_set_alpn_select_cb(server, on_protocols, NULL);
+    if (settings->protocols != NULL)
+        SSL_CTX_set_alpn_select_cb(server, on_protocols, (void *)settings->protocols);
     if (settings->tickets == NULL) {
         SSL_CTX_set_options(server, SSL_OP_NO_TICKET);
         SSL_CTX_set_num_tickets(server, 0);

@@ -44,7 +44,7 @@ bool rv_body_is_too_slow(struct rv_talk *talk, uint64_t now_ms)
 
 void rv_body_refuse(struct rv_talk *talk, int status, const char *reason)
 {
-    talk->wire->be_last(talk);
+    talk->wire->abandon_body(talk);
     if (talk->wire_ended)
         talk->cut = true; /* nothing is left to be said: the framing is lost */
     else

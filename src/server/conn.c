@@ -85,6 +85,18 @@ void rv_conn_open(struct rv_worker *worker, const struct rv_arrival *arrival)
         conn->stream.events->on_again(&conn->stream); /* its first deadline */
 }
 
+void rv_conn_count_request(struct rv_conn *conn)
+{
+    struct rv_worker *worker = rv_conn_worker(conn);
+    uint64_t most = rv_conn_limits(conn)->requests_per_connection_max;
+    conn->requests++;
+    RV_COUNT(worker, requests);
+    if (most != 0 && conn->requests >= most) {
+        conn->last = true;
+        RV_COUNT(worker, requests_per_connection_hits);
+    }
+}
+
 /* ---- the end -------------------------------------------------------------------------------------------- */
 
 void rv_conn_cut(struct rv_conn *conn)

@@ -136,6 +136,9 @@ extern const struct rv_conn_protocol rv_conn_shaking;   /* conn_handshake.c */
 extern const struct rv_conn_protocol rv_conn_h1;        /* h1_conn.c */
 extern const struct rv_conn_protocol rv_conn_lingering; /* conn_linger.c */
 
+/* A request has come: is it to be the last? Then conn->last is set. */
+void rv_conn_count_request(struct rv_conn *conn);
+
 /* Gives back the octets that are kept. */
 void rv_conn_free_input(struct rv_conn *conn);
 

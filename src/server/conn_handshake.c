@@ -6,6 +6,7 @@
 #include "io/tls_layer.h"
 #include "server/conn.h"
 #include "server/h1_conn.h"
+#include "server/h2_conn.h"
 
 static void set_deadline(struct rv_conn *conn)
 {
@@ -25,7 +26,11 @@ static void on_secured(struct rv_stream *stream)
     if (facts.resumed)
         RV_COUNT(worker, tls_handshakes_resumed);
     conn->since_ms = rv_conn_now_ms(conn);
-    rv_h1_conn_begin(conn);
+    if (RV_H2_BUILT &&
+        rv_bytes_equal(rv_slice(facts.protocol, facts.protocol_length), RV_LIT("h2")))
+        rv_h2_conn_begin(conn, NULL, 0);
+    else
+        rv_h1_conn_begin(conn);
 }
 
 static void on_insecure(struct rv_stream *stream)

@@ -104,7 +104,7 @@ static bool route(struct rv_talk *talk)
     const struct rv_h1_head *head = &talk->head;
     rv_bytes path = rv_talk_span(talk, head->path);
     if (head->form == RV_TARGET_AUTHORITY) {
-        talk->wire->be_last(talk);
+        talk->wire->abandon_body(talk);
         rv_problem(talk, 501, "This server is no tunnel.");
         return false;
     }
@@ -144,7 +144,7 @@ static void refuse_body(struct rv_talk *talk, int status)
 {
     if (status == 413) {
         RV_COUNT(talk->worker, body_too_large);
-        talk->wire->be_last(talk);
+        talk->wire->abandon_body(talk);
         rv_problem(talk, 413, "The request body is larger than the server accepts.");
     } else {
         rv_problem(talk, 411, "This resource needs a Content-Length.");
@@ -153,14 +153,8 @@ static void refuse_body(struct rv_talk *talk, int status)
 
 void rv_dispatch(struct rv_talk *talk, bool body_follows)
 {
-    struct rv_worker *worker = talk->worker;
-    uint64_t requests_max = worker->server->options.limits.requests_per_connection_max;
     talk->head_only = talk->head.method_id == RV_METHOD_HEAD;
-    talk->wall_s = worker->loop.wall_s;
-    if (requests_max != 0 && talk->conn->requests >= requests_max) {
-        talk->wire->be_last(talk);
-        RV_COUNT(worker, requests_per_connection_hits);
-    }
+    talk->wall_s = talk->worker->loop.wall_s;
     begin_body(talk, body_follows);
     rv_https_add_policy(talk);
     if (rv_https_redirects(talk))

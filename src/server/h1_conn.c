@@ -9,6 +9,7 @@
 #include "server/dispatch.h"
 #include "server/h1_body.h"
 #include "server/h1_wire.h"
+#include "server/h2_conn.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -135,12 +136,11 @@ static size_t take_head(struct rv_conn *conn, char *octets, size_t length)
         conn->starved = false;
         conn->talk = talk;
         conn->phase = RV_CONN_EXCHANGE;
-        conn->requests++;
+        rv_conn_count_request(conn);
         talk->conn = conn;
         talk->wire = &rv_h1_wire;
         talk->octets = octets;
         talk->is_tls = conn->stream.secure;
-        RV_COUNT(worker, requests);
         rv_dispatch(talk, length > talk->head.length);
         return talk->head.length;
     }
@@ -148,6 +148,10 @@ static size_t take_head(struct rv_conn *conn, char *octets, size_t length)
     rv_talk_give(talk);
     if (result != RV_H1_INCOMPLETE) {
         rv_dispatch_count_refusal(worker, result, talk->head.field_count);
+        if (conn->requests == 0 && rv_h1_is_foreign(octets, length)) {
+            rv_h1_conn_end(conn, true);
+            return 0;
+        }
         rv_h1_conn_refuse(conn, result, reason);
     }
     return 0;
@@ -273,9 +277,45 @@ void rv_h1_conn_advance(struct rv_conn *conn)
 
 /* ---- what the stream tells ---------------------------------------------------------------------------- */
 
+/* The beginning of a connection, as far as it goes, is what a client that knows of HTTP/2 sends (RFC 9113
+   section 3.3). */
+static bool may_be_h2(const struct rv_conn *conn, const char *octets, size_t length)
+{
+    size_t compared = length < RV_H2_PREFACE_BYTES ? length : RV_H2_PREFACE_BYTES;
+    return memcmp(octets, RV_H2_PREFACE, compared) == 0 &&
+           !rv_conn_worker(conn)->server->options.no_http2;
+}
+
+/* Takes the first octets of a connection if they are HTTP/2's, or may still become that. */
+static bool take_preface(struct rv_conn *conn, const char *octets, size_t length)
+{
+    rv_bytes all = rv_slice(octets, length);
+    if (conn->input == NULL && !may_be_h2(conn, octets, length))
+        return false;
+    if (conn->input != NULL || length < RV_H2_PREFACE_BYTES) {
+        if (!keep_input(conn, all)) {
+            rv_conn_cut(conn);
+            return true;
+        }
+        all = rv_slice(conn->input->ptr, conn->input->len);
+    }
+    if (!may_be_h2(conn, all.ptr, all.len)) {
+        consume_input(conn);
+    } else if (all.len >= RV_H2_PREFACE_BYTES) {
+        rv_h2_conn_begin(conn, all.ptr, all.len);
+        rv_conn_free_input(conn);
+        return true;
+    }
+    rv_h1_conn_settle(conn);
+    return true;
+}
+
 static void on_data(struct rv_stream *stream, char *octets, size_t length)
 {
     struct rv_conn *conn = rv_conn_of(stream);
+    if (RV_H2_BUILT && conn->requests == 0 && conn->phase == RV_CONN_HEAD &&
+        take_preface(conn, octets, length))
+        return;
     if (conn->input != NULL) {
         if (!keep_input(conn, rv_slice(octets, length)))
             rv_conn_cut(conn);

@@ -14,14 +14,6 @@
 /* Content up to this size is copied behind its head; a larger one is sent from where it lies. */
 #define COPY_BYTES_MAX (16 * 1024)
 
-static const struct rv_h1_preamble *preamble_of(struct rv_worker *worker)
-{
-    if (worker->preamble.second != worker->loop.wall_s)
-        rv_h1_preamble_make(&worker->preamble, rv_str(worker->server->options.server_name),
-                            worker->loop.wall_s);
-    return &worker->preamble;
-}
-
 /* ---- the head --------------------------------------------------------------------------------------- */
 
 /* RFC 9112 section 9.3: does the connection end with this response? `whole`: nothing will be read of the
@@ -35,7 +27,7 @@ static bool must_close(const struct rv_talk *talk, bool whole, bool delimited)
 
 static char *put_start(char *out, const struct rv_talk *talk)
 {
-    const struct rv_h1_preamble *preamble = preamble_of(talk->worker);
+    const struct rv_h1_preamble *preamble = rv_wire_preamble(talk->worker);
     if (!talk->date_set && !talk->server_set)
         return rv_h1_put_start(out, preamble, talk->status);
     out = rv_h1_put_status_line(out, talk->status);
@@ -288,7 +280,7 @@ void rv_h1_wire_refuse(struct rv_conn *conn, int status, const char *reason)
                                                       text.len + phrase.len + 48);
     if (room == NULL)
         return;
-    char *out = rv_h1_put_start(room, preamble_of(worker), status);
+    char *out = rv_h1_put_start(room, rv_wire_preamble(worker), status);
     if (policy != NULL)
         out = rv_h1_put_field(out, RV_LIT("Strict-Transport-Security"), rv_str(policy));
     out = RV_PUT(out, "Content-Type: text/plain; charset=UTF-8\r\n");
@@ -316,7 +308,8 @@ static void want_drain(struct rv_talk *talk)
     rv_stream_want_drain(&talk->conn->stream);
 }
 
-static void be_last(struct rv_talk *talk)
+/* Where it ends, and the next request begins, will not be known. */
+static void abandon_body(struct rv_talk *talk)
 {
     talk->conn->last = true;
 }
@@ -335,6 +328,6 @@ const struct rv_wire rv_h1_wire = {
     .go_on = go_on,
     .queued = queued,
     .want_drain = want_drain,
-    .be_last = be_last,
+    .abandon_body = abandon_body,
     .advance = advance,
 };

@@ -67,6 +67,14 @@ static void check_ranges(rv_server *server)
           "at most 16777216");
     check(server, limits->head_fields_max <= HEAD_FIELDS_MAX, "limits.head_fields_max",
           "at most 4096");
+    check(server, limits->h2_streams_max <= INT32_MAX, "limits.h2_streams_max",
+          "at most 2147483647");
+    check(server, limits->h2_stream_window_bytes <= INT32_MAX, "limits.h2_stream_window_bytes",
+          "at most 2147483647");
+    check(server,
+          limits->h2_connection_window_bytes >= 65535 &&
+              limits->h2_connection_window_bytes <= INT32_MAX,
+          "limits.h2_connection_window_bytes", "from 65535 to 2147483647");
     check(server, limits->output_low_bytes <= limits->output_high_bytes, "limits.output_low_bytes",
           "at most limits.output_high_bytes");
 }

@@ -20,6 +20,7 @@
 #include "server/conn.h"
 #include "server/route.h"
 
+struct rv_h2_stream;
 struct rv_wire;
 
 #define RV_LENGTH_UNKNOWN UINT64_MAX
@@ -72,6 +73,7 @@ struct rv_talk {
     /* ---- of one exchange: zeroed when it is taken ---- */
     struct rv_conn *conn;       /* NULL: the client has gone */
     const struct rv_wire *wire; /* how its connection speaks (wire.h) */
+    struct rv_h2_stream *h2;    /* HTTP/2: its stream, as long as `conn` is there */
     const struct rv_route *route;
     char *octets; /* of the head */
     bool in_use;

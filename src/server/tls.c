@@ -5,6 +5,7 @@
 #include "io/tls.h"
 
 #include "io/loop.h"
+#include "http/h2.h"
 #include "server/conn.h"
 #include "server/https.h"
 #include "server/talk.h"
@@ -179,7 +180,11 @@ rv_error rv_server_check_tls(rv_server *server)
 rv_error rv_server_open_tls(rv_server *server, struct rv_loop *loop)
 {
     char why[RV_TLS_WHY_MAX];
-    return speaks_tls(server) ? rv_tls_context_open(loop, server->tls, why) : 0;
+    if (!speaks_tls(server))
+        return 0;
+    bool http2 = RV_H2_BUILT && !server->options.no_http2;
+    server->tls->protocols = http2 ? "\x02h2\x08http/1.1" : "\x08http/1.1";
+    return rv_tls_context_open(loop, server->tls, why);
 }
 
 void rv_server_close_tls(struct rv_loop *loop)

@@ -15,6 +15,14 @@ void rv_wire_count(struct rv_worker *worker, int status)
         rv_count(classes[status / 100 - 1], 1);
 }
 
+const struct rv_h1_preamble *rv_wire_preamble(struct rv_worker *worker)
+{
+    if (worker->preamble.second != worker->loop.wall_s)
+        rv_h1_preamble_make(&worker->preamble, rv_str(worker->server->options.server_name),
+                            worker->loop.wall_s);
+    return &worker->preamble;
+}
+
 void rv_content_drop(const struct rv_content *content)
 {
     if (content->kind == RV_CONTENT_FILE)

@@ -28,11 +28,14 @@ struct rv_wire {
     uint64_t (*queued)(const struct rv_talk *talk);
     /* talk->drained will be called when there is room again. */
     void (*want_drain)(struct rv_talk *talk);
-    /* No request after this one on its connection. */
-    void (*be_last)(struct rv_talk *talk);
+    /* The request's body is not going to be read to its end. */
+    void (*abandon_body)(struct rv_talk *talk);
     /* Something has changed outside of the connection's own calls: goes on. The talk may be gone then. */
     void (*advance)(struct rv_talk *talk);
 };
+
+/* What the responses of this second have in common. */
+const struct rv_h1_preamble *rv_wire_preamble(struct rv_worker *worker);
 
 /* Counts a response by its class. */
 void rv_wire_count(struct rv_worker *worker, int status);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "io/backend.h"
 #include "server/conn.h"
+#include "server/h2_conn.h"
 #include "server/talk.h"
 
 #include <errno.h>
@@ -348,6 +349,7 @@ rv_error rv_worker_open(struct rv_worker *worker, rv_server *server, unsigned in
     worker->index = index;
     worker->waiting.descriptor = -1;
     /* Whole cache lines, so that no connection shares one with its neighbour. */
+    rv_slab_init(&worker->h2_streams, sizeof(struct rv_h2_stream));
     rv_slab_init(&worker->conn_slab, (sizeof(struct rv_conn) + 63) / 64 * 64);
     rv_timer_init(&worker->accept_timer, accept_timer_fired);
     rv_timer_init(&worker->grace_timer, grace_fired);
@@ -363,6 +365,7 @@ void rv_worker_close(struct rv_worker *worker)
     rv_loop_close(&worker->loop);
     rv_talks_free(worker);
     rv_slab_free(&worker->conn_slab);
+    rv_slab_free(&worker->h2_streams);
 }
 
 void rv_worker_turn(struct rv_worker *worker, uint64_t wait_ms)

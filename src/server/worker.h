@@ -43,6 +43,7 @@ struct rv_worker {
     unsigned ended_single;        /* ... those of them that carried one request at most */
 
     struct rv_slab conn_slab;
+    struct rv_slab h2_streams;
     struct rv_conn *conns; /* all, newest first */
     size_t conn_count;
     _Atomic size_t load;       /* connections, with those on their way here; others add to it */

@@ -108,7 +108,7 @@ static bool may_differ(void)
     const struct fuzz_requests *requests = &conversation.requests;
     for (size_t i = 0; i < requests->count; i++) {
         uint64_t length = requests->all[i].content_length;
-        if (length > RV_H1_DRAIN_BYTES_MAX && length <= RV_DRAIN_BYTES_MAX + OCTETS_MAX)
+        if (length > RV_H1_DRAIN_BYTES_MAX && length <= RV_H1_DRAIN_BYTES_MAX + OCTETS_MAX)
             return true;
     }
     return requests->expects_continue;

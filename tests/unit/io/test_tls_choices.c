@@ -2,6 +2,7 @@
  * What is agreed on in a handshake (src/io/tls_context.c, tls_tickets.c): certificates by name, versions,
  * ciphers, protocols, tickets, and certificates of clients, as handlers see them.
  */
+#include "http/h2.h"
 #include "support/tested.h"
 #include "support/tls_peer.h"
 
@@ -216,24 +217,36 @@ static void ciphers_without_forward_secrecy_are_refused(void **state)
     assert_non_null(strstr(tls_failure(), "handshake failure"));
 }
 
-static void http_1_1_is_chosen_among_protocols(void **state)
+static void expect_protocol(const char *offered, size_t offered_length, const char *expected)
 {
-    (void)state;
     const unsigned char *protocol;
     unsigned length;
     serve_self_signed((rv_tls_options){0});
-    SSL_CTX_set_alpn_protos(tls_client()->context, (const unsigned char *)"\x02h2\x08http/1.1", 12);
+    SSL_CTX_set_alpn_protos(tls_client()->context, (const unsigned char *)offered,
+                            (unsigned)offered_length);
     assert_true(tls_shake());
     SSL_get0_alpn_selected(tls_client()->ssl, &protocol, &length);
-    assert_int_equal(length, 8);
-    assert_memory_equal(protocol, "http/1.1", 8);
+    assert_int_equal(length, strlen(expected));
+    assert_memory_equal(protocol, expected, length);
+}
+
+static void http_1_1_is_chosen_among_protocols(void **state)
+{
+    (void)state;
+    expect_protocol("\x06spdy/3\x08http/1.1", 16, "http/1.1");
+}
+
+static void http_2_is_chosen_before_http_1_1(void **state)
+{
+    (void)state;
+    expect_protocol("\x08http/1.1\x02h2", 12, RV_H2_BUILT ? "h2" : "http/1.1");
 }
 
 static void protocols_that_are_not_spoken_are_refused(void **state)
 {
     (void)state;
     serve_self_signed((rv_tls_options){0});
-    SSL_CTX_set_alpn_protos(tls_client()->context, (const unsigned char *)"\x02h2", 3);
+    SSL_CTX_set_alpn_protos(tls_client()->context, (const unsigned char *)"\x06spdy/3", 7);
     assert_false(tls_shake());
     assert_non_null(strstr(tls_failure(), "no application protocol"));
 }
@@ -625,6 +638,7 @@ int main(void)
         TEST(cipher_suites_and_groups_can_be_set),
         TEST(ciphers_without_forward_secrecy_are_refused),
         TEST(http_1_1_is_chosen_among_protocols),
+        TEST(http_2_is_chosen_before_http_1_1),
         TEST(protocols_that_are_not_spoken_are_refused),
         TEST(renegotiation_is_refused),
         TEST(a_key_update_is_followed),
