@@ -169,20 +169,33 @@ void rv_client_start(struct rv_client *client, uint64_t due_us, uint64_t now_us)
 
 /* ---- ends ------------------------------------------------------------------------------------------------ */
 
-static void on_end(struct rv_stream *stream)
+/* `whole`: nobody has cut off what the server meant to say. */
+static void ended(struct rv_client *client, bool whole)
 {
-    struct rv_client *client = rv_client_of(stream);
+    bool until_close = client->drain.framing == RV_FRAMING_UNTIL_CLOSE;
     if (client->phase == RV_ANSWER_NONE) {
         ended_between(client, RV_FAILURE_WAIT_CLOSED, 0);
     } else if (client->phase == RV_ANSWER_HEAD) {
         rv_client_fail(client, RV_FAILURE_HEAD_CLOSED, 0);
-    } else if (client->drain.framing == RV_FRAMING_UNTIL_CLOSE) {
+    } else if (until_close && whole) {
         if (client->skipping > 0)
             rv_h1_drain_skipped(&client->drain, client->skipping - client->skip_left);
         rv_client_finish(client, rv_load_now_us(client->thread));
     } else {
-        rv_client_fail(client, RV_FAILURE_BODY_SHORT, 0);
+        rv_client_fail(client, until_close ? RV_FAILURE_BODY_CUT : RV_FAILURE_BODY_SHORT, 0);
     }
+}
+
+static void on_end(struct rv_stream *stream)
+{
+    ended(rv_client_of(stream), true);
+}
+
+/* A FIN without close_notify before it. An answer that has its length is none the worse for that; of one
+   that only the end delimits nobody knows whether it is whole (RFC 9112 section 9.8). */
+static bool is_unannounced_end(const struct rv_stream *stream, rv_error error)
+{
+    return stream->secure && error == RV_EGONE && stream->error_number == 0;
 }
 
 /* A server may turn a client away when that believes the handshake done: then an alert is the answer to the
@@ -205,6 +218,8 @@ static void on_lost(struct rv_stream *stream, rv_error error)
         rv_client_fail(client, RV_FAILURE_MEMORY, ENOMEM);
     } else if (is_turned_away(client, &failure)) {
         rv_client_fail(client, failure, error_number);
+    } else if (is_unannounced_end(stream, error)) {
+        ended(client, false);
     } else if (client->phase == RV_ANSWER_HEAD) {
         rv_client_fail(client, RV_FAILURE_HEAD_RESET, error_number);
     } else if (client->phase == RV_ANSWER_BODY) {

@@ -42,6 +42,7 @@
     X(HEAD_MALFORMED, "head_malformed", "not an HTTP response")                                    \
     X(BODY_RESET, "body_reset", "reset in the body")                                               \
     X(BODY_SHORT, "body_short", "body ended short of its length")                                  \
+    X(BODY_CUT, "body_cut", "body without a length cut off: no close_notify")                      \
     X(BODY_TIMEOUT, "body_timeout", "body not complete within the time limit")                     \
     X(BODY_MALFORMED, "body_malformed", "bad chunk")                                               \
     X(BODY_LONG, "body_long", "octets behind the end of the body")                                 \

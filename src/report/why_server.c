@@ -81,7 +81,8 @@ bool rv_why_broken_off(const struct rv_load_result *result, struct rv_finding *f
     uint64_t before = failures[RV_FAILURE_WAIT_RESET] + failures[RV_FAILURE_WAIT_CLOSED] +
                       failures[RV_FAILURE_SEND_RESET];
     uint64_t head = failures[RV_FAILURE_HEAD_RESET] + failures[RV_FAILURE_HEAD_CLOSED];
-    uint64_t body = failures[RV_FAILURE_BODY_RESET] + failures[RV_FAILURE_BODY_SHORT];
+    uint64_t body = failures[RV_FAILURE_BODY_RESET] + failures[RV_FAILURE_BODY_SHORT] +
+                    failures[RV_FAILURE_BODY_CUT];
     uint64_t resets = failures[RV_FAILURE_SEND_RESET] + failures[RV_FAILURE_WAIT_RESET] +
                       failures[RV_FAILURE_HEAD_RESET] + failures[RV_FAILURE_BODY_RESET];
     if (before + head + body == 0)

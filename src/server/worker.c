@@ -135,7 +135,7 @@ static bool is_full(const rv_server *server)
     return load >= server->connections_max;
 }
 
-/* Closes the connections that have been idle longest. */
+/* Closes the connections that have been idle longest, as a stop would: each is told good-bye. */
 static void recycle_idle(struct rv_worker *worker)
 {
     uint64_t now = worker->loop.now_ms, oldest = now;
@@ -150,7 +150,7 @@ static void recycle_idle(struct rv_worker *worker)
         next = conn->next;
         if (rv_conn_is_idle(conn) && conn->requests > 0 && conn->since_ms <= oldest + 100) {
             RV_COUNT(worker, connections_recycled);
-            rv_conn_cut(conn);
+            rv_conn_stop(conn);
             count++;
         }
     }

@@ -45,14 +45,15 @@ def make(tmp_path_factory):
 
 
 class Listener:
-    """A TLS server of Python's that answers every connection's requests with 200, or says nothing."""
+    """A TLS server of Python's that answers every connection's requests with 200, or says nothing. With
+    `last` it answers one with these octets, and ends the connection: politely with `goodbye`."""
 
-    def __init__(self, certificate, answers=True, **settings):
+    def __init__(self, certificate, answers=True, last=None, goodbye=False, **settings):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(*certificate)
         for name, value in settings.items():
             setattr(self.context, name, value)
-        self.answers = answers
+        self.answers, self.last, self.goodbye = answers, last, goodbye
         self.seen = []  # what was agreed on, and the client's certificate
         self.names = []
         self.context.sni_callback = lambda _socket, name, _context: self.names.append(name)
@@ -86,6 +87,11 @@ class Listener:
                     self.seen.append((secure.version(), secure.cipher()[0], secure.getpeercert(),
                                       secure.selected_alpn_protocol()))
                     while secure.recv(65536):
+                        if self.last is not None:
+                            secure.sendall(self.last)
+                            if self.goodbye:
+                                secure.unwrap()
+                            return
                         secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOk")
             except OSError:
                 return
@@ -243,6 +249,39 @@ def test_ciphers_are_the_users(make):
         server.context.set_alpn_protocols(["http/1.1"])
         result("--insecure", url(server))
         assert server.seen[-1][3] == "http/1.1"
+
+
+# ---- ends of connections ---------------------------------------------------------------------------
+
+ENDLESS = b"HTTP/1.1 200 OK\r\n\r\nhow long this will be"
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nOk"
+
+
+@pytest.mark.parametrize("goodbye", [True, False])
+def test_an_answer_that_has_its_length_needs_no_goodbye(make, goodbye):
+    with Listener(make("ends"), last=WHOLE, goodbye=goodbye) as server:
+        run = result("--insecure", url(server))
+    assert run["requests"]["answered"] == N and run["requests"]["failed"] == 0
+
+
+def test_an_answer_that_the_end_delimits_is_whole_behind_a_goodbye(make):
+    with Listener(make("ends"), last=ENDLESS, goodbye=True) as server:
+        run = result("--insecure", url(server))
+    assert run["requests"]["answered"] == N and run["requests"]["failed"] == 0
+    assert run["octets"]["content_octets"] == N * len(b"how long this will be")
+
+
+@pytest.mark.parametrize("octets, failure", [
+    (b"", "wait_closed"), (WHOLE[:20], "head_closed"), (WHOLE[:-1], "body_short"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "body_short"),
+    (ENDLESS, "body_cut"),
+])
+def test_an_answer_that_is_cut_off_is_a_failure(make, octets, failure):
+    with Listener(make("ends"), last=octets) as server:
+        run = result("--insecure", url(server), code=None)
+    assert run["requests"]["answered"] == 0
+    assert run["failures"][failure]["count"] == run["requests"]["failed"] == N
+    assert "broken_off" in findings(run)
 
 
 # ---- ab --------------------------------------------------------------------------------------------

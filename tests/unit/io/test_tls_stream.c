@@ -64,11 +64,8 @@ static int hold_on(rv_talk *talk, void *ctx)
     return RV_PENDING;
 }
 
-static int set_up(void **state)
+static void configure(void)
 {
-    tested_set_up(state);
-    for (size_t i = 0; i < BIG; i++)
-        big[i] = (char)('a' + i % 23);
     assert_int_equal(rv_listen_tls(tested, "127.0.0.1:0"), 0);
     assert_int_equal(rv_tls_self_signed(tested, NULL), 0);
     route("GET /ok", ok, NULL);
@@ -76,6 +73,14 @@ static int set_up(void **state)
     route("GET /big", big_borrowed, NULL);
     route("GET /hold", hold_on, NULL);
     route_with("POST /count", count_body, NULL, (rv_route_options){.body_bytes_max = 2 * BIG});
+}
+
+static int set_up(void **state)
+{
+    tested_set_up(state);
+    for (size_t i = 0; i < BIG; i++)
+        big[i] = (char)('a' + i % 23);
+    configure();
     return 0;
 }
 
@@ -337,6 +342,23 @@ static void an_idle_client_is_told_goodbye(void **state)
     tls_expect_answer(200, "Ok");
     advance_ms(20000);
     assert_int_equal(COUNTER(idle_timeouts), 1);
+    assert_true(tls_heard_goodbye());
+    expect_closed();
+}
+
+static void a_client_that_makes_room_for_another_is_told_goodbye(void **state)
+{
+    (void)state;
+    tested_with(&(rv_server_options){.limits.connections_max = 2});
+    configure();
+    tls_say(GET("/ok"));
+    tls_expect_answer(200, "Ok");
+    advance_ms(1500);
+    tls_as(1);
+    tls_say(GET("/ok"));
+    tls_expect_answer(200, "Ok");
+    tls_as(0);
+    assert_int_equal(COUNTER(connections_recycled), 1);
     assert_true(tls_heard_goodbye());
     expect_closed();
 }
@@ -607,6 +629,7 @@ int main(void)
         TEST(an_idle_client_is_told_goodbye),
         TEST(a_client_that_says_goodbye_still_gets_its_answer),
         TEST(an_end_without_goodbye_is_a_loss),
+        TEST(a_client_that_makes_room_for_another_is_told_goodbye),
         TEST(a_truncated_record_is_a_loss),
         TEST(a_changed_octet_ends_the_connection),
         TEST(an_answer_that_failed_is_not_followed_by_goodbye),
