@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define REQUESTS_MAX UINT64_C(1000000000)
 #define DEMO_SIZE_MAX UINT64_C(10737418240) /* of /sizer */
@@ -43,6 +44,8 @@ static void print_help(void)
         "  --no-keepalive      a new connection for each request\n"
         "  --keepalive         connections are kept; the default without --backlog\n"
         "  --timeout TIME      of a request; default 2m\n"
+        "  -k, --insecure      take any certificate of the server\n"
+        "  --cacert FILE       PEM: who may vouch for the server; default: whom the system trusts\n"
         "  --quick             a row moves at most 1 GB, or one answer to each client\n"
         "  --repeat N          runs each row N times and shows medians and their spread\n"
         "  --ab PATH           lets that ApacheBench make the load\n"
@@ -133,6 +136,7 @@ enum {
     QUICK,
     REPEAT,
     AB,
+    CACERT,
     FORMAT
 };
 
@@ -148,6 +152,8 @@ static const struct option long_options[] = {
     {"keepalive", no_argument, NULL, KEEPALIVE},
     {"no-keepalive", no_argument, NULL, NO_KEEPALIVE},
     {"timeout", required_argument, NULL, TIMEOUT},
+    {"insecure", no_argument, NULL, 'k'},
+    {"cacert", required_argument, NULL, CACERT},
     {"quick", no_argument, NULL, QUICK},
     {"repeat", required_argument, NULL, REPEAT},
     {"ab", required_argument, NULL, AB},
@@ -240,6 +246,12 @@ static int take_option(int option, struct rv_sweep_options *options, struct give
     case AB:
         options->ab = optarg;
         break;
+    case 'k':
+        options->insecure = true;
+        break;
+    case CACERT:
+        options->ca_file = optarg;
+        break;
     case 'o':
         options->output = optarg;
         break;
@@ -297,6 +309,22 @@ static int check_mode(const struct rv_sweep_options *options, const struct given
     return 0;
 }
 
+/* What is asked of TLS means nothing without it, and would be believed to be done. */
+static int check_tls(const struct rv_sweep_options *options)
+{
+    const char *option = options->insecure ? "--insecure" : "--cacert";
+    if (!options->insecure && options->ca_file == NULL)
+        return 0;
+    if (options->url == NULL || strncasecmp(options->url, "https:", 6) != 0)
+        return rv_cli_usage_error(RV_SWEEP_NAME, "%s is for https URLs, and %s", option,
+                                  options->url == NULL ? "the demo server speaks no TLS"
+                                                       : "this is none");
+    if (options->ab != NULL && options->ca_file != NULL)
+        return rv_cli_usage_error(RV_SWEEP_NAME, "ab checks no certificate: leave out --cacert or "
+                                                 "--ab");
+    return 0;
+}
+
 /* ab makes no fewer requests than it has clients. */
 static int check_ab(const struct rv_sweep_options *options)
 {
@@ -329,7 +357,7 @@ int rv_sweep_options_parse(int argc, char **argv, struct rv_sweep_options *optio
     *options = (struct rv_sweep_options){
         .requests = 1000, .size_clients = 50, .pool = 10, .repeat = 1, .timeout_us = 120000000};
     opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":n:o:h", long_options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, ":n:o:kh", long_options, NULL)) != -1;) {
         if (option == 'h') {
             print_help();
             return RV_EXIT_OK;
@@ -351,6 +379,8 @@ int rv_sweep_options_parse(int argc, char **argv, struct rv_sweep_options *optio
     int status = check_url(options, &given);
     if (status == 0)
         status = check_mode(options, &given);
+    if (status == 0)
+        status = check_tls(options);
     if (status != 0)
         return status;
     complete(options, &given);

@@ -28,8 +28,10 @@ struct rv_sweep_options {
     bool keep_alive; /* a client keeps its connection */
     bool quick;      /* caps the octets of a row */
     uint64_t timeout_us;
-    const char *ab;     /* the program that makes the load; NULL: we do */
-    const char *output; /* the file that gets the JSON; NULL: none */
+    bool insecure;       /* any certificate is taken */
+    const char *ca_file; /* who may vouch for the server; NULL: whom the system trusts */
+    const char *ab;      /* the program that makes the load; NULL: we do */
+    const char *output;  /* the file that gets the JSON; NULL: none */
     enum rv_sweep_format format;
 };
 

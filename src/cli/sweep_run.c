@@ -55,7 +55,8 @@ static int complain(const char *what)
     return RV_EXIT_NO_START;
 }
 
-static int aim(const char *text, struct rv_url *url, struct rv_load_target *target)
+static int aim(const struct rv_sweep_run *run, const char *text, struct rv_url *url,
+               struct rv_load_target *target)
 {
     char why[RV_TARGET_WHY_MAX];
     rv_error error = rv_url_parse(text, url, why);
@@ -64,6 +65,10 @@ static int aim(const char *text, struct rv_url *url, struct rv_load_target *targ
     error = rv_target_set_url(target, text, url);
     if (error == 0)
         error = rv_target_resolve(target, NULL, 0, why);
+    target->tls = (struct rv_tls_client_settings){.insecure = run->options->insecure,
+                                                  .ca_file = run->options->ca_file};
+    if (error == 0 && run->options->ab == NULL)
+        error = rv_target_check_tls(target, why);
     if (error == RV_ENOMEM)
         return complain("out of memory");
     return error == 0 ? 0 : complain(why);
@@ -171,7 +176,7 @@ static int run_by_ourselves(const struct rv_sweep_run *run, const char *text,
     struct rv_url url;
     struct rv_load_request request = {0};
     struct rv_load_plan plan = plan_of(run, row);
-    int status = aim(text, &url, &plan.target);
+    int status = aim(run, text, &url, &plan.target);
     if (status == 0)
         status = build_request(run, row, &url, &plan.target, &request);
     if (status == 0) {
@@ -194,7 +199,7 @@ static int run_by_ab(const struct rv_sweep_run *run, const char *text, struct rv
     struct rv_load_target target = {0};
     struct rv_evidence evidence = {0};
     char *says = NULL;
-    int status = aim(text, &url, &target);
+    int status = aim(run, text, &url, &target);
     if (status != 0) {
         rv_target_free(&target);
         return status;

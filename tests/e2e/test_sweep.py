@@ -14,6 +14,7 @@ import time
 import jsonschema
 import pytest
 
+from support.certificates import Authority
 from support.command import rivulet
 from support.server import REPORTS, ROOT, program, sanitizer_environment
 from support.waiting import wait_until
@@ -236,6 +237,28 @@ def test_a_url_gets_a_client_thread_report(demo):
                         r"\d+ server threads\):", title)
     assert [row[:3] for row in rows[1:]] == [["2", "60", "0"], ["3", "60", "0"],
                                              ["Average", "60.0", "0.0"]]
+
+
+def test_an_https_url_needs_somebody_who_vouches_for_it(servers, tmp_path):
+    authority = Authority(tmp_path)
+    crt, key = authority.make()
+    server = servers.demo("--tls-listen", "127.0.0.1:0", "--tls-cert", crt, "--tls-key", key,
+                          listen=())
+    row = ("-n", "60", "--clients", "3", f"https://127.0.0.1:{server.port}/ok")
+    for words in (("-k",), ("--cacert", authority.ca)):
+        ((_, rows),) = tables(sweep(*words, *row).out)
+        assert rows[1][:3] == ["3", "60", "0"]
+    assert "3 | 0" not in sweep(*row, code=2).out
+    assert "cannot be used" in sweep("--cacert", tmp_path / "absent", *row, code=2).err
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (("-k", "http://127.0.0.1:1/"), "--insecure is for https URLs"),
+    (("--cacert", "x"), "the demo server speaks no TLS"),
+    (("--cacert", "x", "--ab", "ab", "https://127.0.0.1:1/"), "ab checks no certificate"),
+])
+def test_what_is_asked_of_tls_is_for_https(words, sentence):
+    assert sentence in sweep(*words, code=1).err
 
 
 def test_a_url_with_a_size_gets_a_size_report(demo):
