@@ -73,6 +73,15 @@ bool rv_bytes_to_u64(rv_bytes bytes, uint64_t *value);
    passed over; commas inside a quoted-string do not separate. Shortens `*list`. False: no more. */
 bool rv_bytes_next_element(rv_bytes *list, rv_bytes *element);
 
+/* Copies the octets, which are not absent; returns where they end. */
+static inline char *rv_put(char *out, rv_bytes bytes)
+{
+    memcpy(out, bytes.ptr, bytes.len);
+    return out + bytes.len;
+}
+
+#define RV_PUT(out, literal) rv_put((out), RV_LIT(literal))
+
 /* Writes `value` in decimal, without terminator; returns the number of octets (at most 20). */
 size_t rv_put_decimal(char *out, uint64_t value);
 

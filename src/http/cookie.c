@@ -111,29 +111,22 @@ const char *rv_cookie_fault_text(enum rv_cookie_fault fault)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static char *put(char *out, rv_bytes text)
-{
-    if (text.len > 0)
-        memcpy(out, text.ptr, text.len);
-    return out + text.len;
-}
-
 static char *put_expires(char *out, int64_t seconds)
 {
-    out = put(out, RV_LIT("; Expires="));
+    out = rv_put(out, RV_LIT("; Expires="));
     rv_date_format(out, seconds);
     return out + RV_DATE_LENGTH;
 }
 
 static char *put_max_age(char *out, int64_t seconds)
 {
-    out = put(out, RV_LIT("; Max-Age="));
+    out = rv_put(out, RV_LIT("; Max-Age="));
     return out + rv_put_decimal(out, seconds > 0 ? (uint64_t)seconds : 0);
 }
 
 static char *put_attribute(char *out, rv_bytes name, rv_bytes value)
 {
-    return value.ptr == NULL ? out : put(put(out, name), value);
+    return value.ptr == NULL ? out : rv_put(rv_put(out, name), value);
 }
 
 static rv_bytes same_site_attribute(enum rv_same_site same_site)
@@ -162,16 +155,16 @@ size_t rv_set_cookie_room(const struct rv_set_cookie *cookie)
 
 size_t rv_set_cookie_write(const struct rv_set_cookie *cookie, char *out)
 {
-    char *at = put(put(put(out, cookie->name), RV_LIT("=")), cookie->value);
+    char *at = rv_put(rv_put(rv_put(out, cookie->name), RV_LIT("=")), cookie->value);
     if (cookie->has_expires)
         at = put_expires(at, cookie->expires);
     if (cookie->has_max_age)
         at = put_max_age(at, cookie->max_age_s);
     at = put_attribute(at, RV_LIT("; Path="), cookie->path);
     at = put_attribute(at, RV_LIT("; Domain="), cookie->domain);
-    at = put(at, cookie->http_only ? RV_LIT("; HttpOnly") : RV_LIT(""));
-    at = put(at, cookie->secure ? RV_LIT("; Secure") : RV_LIT(""));
-    at = put(at, same_site_attribute(cookie->same_site));
-    at = put(at, cookie->partitioned ? RV_LIT("; Partitioned") : RV_LIT(""));
+    at = rv_put(at, cookie->http_only ? RV_LIT("; HttpOnly") : RV_LIT(""));
+    at = rv_put(at, cookie->secure ? RV_LIT("; Secure") : RV_LIT(""));
+    at = rv_put(at, same_site_attribute(cookie->same_site));
+    at = rv_put(at, cookie->partitioned ? RV_LIT("; Partitioned") : RV_LIT(""));
     return (size_t)(at - out);
 }

@@ -25,14 +25,6 @@ struct rv_h1_preamble {
 /* `server_name` "" leaves the Server field out; at most RV_SERVER_NAME_MAX octets of it are used. */
 void rv_h1_preamble_make(struct rv_h1_preamble *preamble, rv_bytes server_name, int64_t second);
 
-static inline char *rv_put(char *out, rv_bytes bytes)
-{
-    memcpy(out, bytes.ptr, bytes.len);
-    return out + bytes.len;
-}
-
-#define RV_PUT(out, literal) rv_put((out), RV_LIT(literal))
-
 /* "HTTP/1.1 404 Not Found\r\n" */
 char *rv_h1_put_status_line(char *out, int status);
 

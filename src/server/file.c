@@ -90,23 +90,24 @@ static int apply_range(rv_talk *talk, const struct rv_conditions *conditions,
                        const struct rv_validators *validators, struct rv_content *content)
 {
     rv_bytes range = joined(talk, "Range"); /* on several lines it is several ranges, or none */
-    uint64_t first, length, size = content->length;
-    char text[80];
+    struct rv_range wanted;
+    uint64_t size = content->length;
+    size_t count;
+    char text[RV_CONTENT_RANGE_MAX + 1];
     /* RFC 9110 section 14.2: only GET has ranges, and only HTTP/1.1 clients have heard of them. */
     if (range.ptr == NULL || talk->head.method_id != RV_METHOD_GET || talk->head.minor == 0 ||
         !rv_if_range_allows(conditions, validators))
         return 200;
-    switch (rv_range_decide(range, size, &first, &length)) {
+    switch (rv_range_decide(range, size, &wanted, 1, &count)) {
     case RV_RANGE_ONE:
-        snprintf(text, sizeof text, "bytes %llu-%llu/%llu", (unsigned long long)first,
-                 (unsigned long long)(first + length - 1), (unsigned long long)size);
+        text[rv_content_range_write(&wanted, size, text)] = '\0';
         if (rv_set_header(talk, "Content-Range", text) != 0)
             return 200;
-        content->offset = first;
-        content->length = length;
+        content->offset = wanted.first;
+        content->length = wanted.length;
         return 206;
     case RV_RANGE_UNSATISFIABLE:
-        snprintf(text, sizeof text, "bytes */%llu", (unsigned long long)size);
+        text[rv_content_range_write(NULL, size, text)] = '\0';
         return rv_set_header(talk, "Content-Range", text) == 0 ? 416 : 200;
     default:
         return 200;

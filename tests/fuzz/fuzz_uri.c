@@ -1,5 +1,5 @@
 /*
- * What is read from a target or from one field of a request: paths, authorities, dates, ranges and
+ * What is read from a target or from one field of a request: paths, authorities, dates and
  * entity tags. The first octet of the input, a letter, says which; the rest is the text. Each reader
  * must keep what its header promises, for any octets. The text and each output lie in blocks of
  * exactly their size, so that the sanitizers see a step too far.
@@ -13,7 +13,6 @@
 #include "http/conditional.h"
 #include "http/date.h"
 #include "http/mime.h"
-#include "http/range.h"
 #include "http/uri.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -124,23 +123,6 @@ static void check_date(rv_bytes text)
         assert(memcmp(text.ptr + 3, out + 3, RV_DATE_LENGTH - 3) == 0);
 }
 
-/* The text's first eight octets are the size. */
-static void check_range(rv_bytes text)
-{
-    uint64_t size;
-    uint64_t first = 0;
-    uint64_t length = 0;
-    if (text.len < sizeof size)
-        return;
-    memcpy(&size, text.ptr, sizeof size);
-    text = rv_slice(text.ptr + sizeof size, text.len - sizeof size);
-    if (rv_range_decide(text, size, &first, &length) == RV_RANGE_ONE)
-        assert(length > 0 && first < size && length <= size - first);
-    else
-        assert(first == 0 && length == 0);
-    assert(rv_range_decide(text, 0, &first, &length) != RV_RANGE_ONE);
-}
-
 static void check_entity_tags(rv_bytes field)
 {
     const struct rv_validators validators = {.etag = RV_LIT("\"a,b\""), .last_modified = -1};
@@ -169,9 +151,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 'd':
         check_date(text);
-        break;
-    case 'r':
-        check_range(text);
         break;
     case 'e':
         check_entity_tags(text);

@@ -10,9 +10,9 @@
 #include <stdio.h>
 
 #include "http/range.h"
+#include "random.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define UNTOUCHED UINT64_C(0xfedcba9876543210)
 
 struct range_case {
     const char *value;
@@ -21,23 +21,25 @@ struct range_case {
     uint64_t length;
 };
 
+/* As a server that sends one range at most. */
+static enum rv_range_result decide_one(const char *value, uint64_t size, struct rv_range *range)
+{
+    size_t count;
+    return rv_range_decide(rv_str(value), size, range, 1, &count);
+}
+
 static void check(const struct range_case *cases, size_t count, enum rv_range_result expected)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t first = UNTOUCHED;
-        uint64_t length = UNTOUCHED;
-        enum rv_range_result result =
-            rv_range_decide(rv_str(cases[i].value), cases[i].size, &first, &length);
+        struct rv_range range;
+        enum rv_range_result result = decide_one(cases[i].value, cases[i].size, &range);
         if (result != expected)
             fail_msg("\"%s\" of %" PRIu64 " gives result %d, not %d", cases[i].value, cases[i].size,
                      (int)result, (int)expected);
-        if (expected == RV_RANGE_ONE && (first != cases[i].first || length != cases[i].length))
+        if (expected == RV_RANGE_ONE &&
+            (range.first != cases[i].first || range.length != cases[i].length))
             fail_msg("\"%s\" of %" PRIu64 " is %" PRIu64 " + %" PRIu64, cases[i].value,
-                     cases[i].size, first, length);
-        if (expected != RV_RANGE_ONE) {
-            assert_int_equal(first, UNTOUCHED);
-            assert_int_equal(length, UNTOUCHED);
-        }
+                     cases[i].size, range.first, range.length);
     }
 }
 
@@ -194,7 +196,7 @@ static void the_unit_is_known_in_any_case(void **state)
     check(cases, COUNT(cases), RV_RANGE_ONE);
 }
 
-static void several_ranges_are_ignored(void **state)
+static void several_ranges_are_ignored_by_who_sends_one(void **state)
 {
     (void)state;
     static const struct range_case cases[] = {
@@ -204,6 +206,129 @@ static void several_ranges_are_ignored(void **state)
         {.value = "bytes=0-0,x", .size = 100},
     };
     check(cases, COUNT(cases), RV_RANGE_NONE);
+}
+
+/* Four ranges at most; what comes out as "first+length" with blanks between, or what it is instead. */
+static void assert_several(const char *value, uint64_t size, const char *expected)
+{
+    struct rv_range ranges[4];
+    char seen[256] = "none";
+    size_t count = 0, length = 0;
+    switch (rv_range_decide(rv_str(value), size, ranges, 4, &count)) {
+    case RV_RANGE_NONE:
+        break;
+    case RV_RANGE_UNSATISFIABLE:
+        strcpy(seen, "unsatisfiable");
+        break;
+    case RV_RANGE_ONE:
+    case RV_RANGE_SEVERAL:
+        for (size_t i = 0; i < count; i++)
+            length +=
+                (size_t)snprintf(seen + length, sizeof seen - length, "%s%" PRIu64 "+%" PRIu64,
+                                 i > 0 ? " " : "", ranges[i].first, ranges[i].length);
+    }
+    if (strcmp(seen, expected) != 0)
+        fail_msg("\"%s\" of %" PRIu64 " gives %s, not %s", value, size, seen, expected);
+}
+
+static void several_ranges_are_taken_in_the_order_asked_for(void **state)
+{
+    (void)state;
+    assert_several("bytes=0-0,1-1", 100, "0+1 1+1"); /* RG10 */
+    assert_several("bytes=50-59, 0-9 ,-5", 100, "50+10 0+10 95+5");
+    assert_several("bytes=0-0", 100, "0+1");
+    assert_several("bytes=0-0,2-2,4-4,6-6", 100, "0+1 2+1 4+1 6+1");
+}
+
+static void a_range_that_cannot_be_satisfied_is_left_out_of_several(void **state)
+{
+    (void)state;
+    assert_several("bytes=0-9,100-,20-29", 100, "0+10 20+10");
+    assert_several("bytes=100-,0-9", 100, "0+10");
+    assert_several("bytes=100-,200-,-0", 100, "unsatisfiable");
+}
+
+static void too_many_ranges_are_none(void **state)
+{
+    (void)state;
+    assert_several("bytes=0-0,2-2,4-4,6-6,8-8", 100, "none");
+    assert_several("bytes=0-,0-,0-,0-,0-", 100, "none"); /* RG11: also where they would be one */
+    assert_several("bytes=0-0,200-,200-,200-,200-", 100, "none");
+}
+
+static void one_bad_range_spoils_the_others(void **state)
+{
+    (void)state;
+    assert_several("bytes=0-9,x", 100, "none");
+    assert_several("bytes=0-9,9-8", 100, "none");
+    assert_several("bytes=0-9 20-29", 100, "none");
+    assert_several("bytes=0-9,\"20-29\"", 100, "none");
+}
+
+static void ranges_that_overlap_become_one(void **state)
+{
+    (void)state;
+    assert_several("bytes=0-9,5-14", 100, "0+15");
+    assert_several("bytes=0-,0-,-100", 100, "0+100");
+    assert_several("bytes=20-29,0-9,25-34", 100, "20+15 0+10");
+    assert_several("bytes=0-9,20-29,40-49,5-45", 100, "0+50"); /* the last connects them all */
+    assert_several("bytes=80-89,20-29,0-9,5-25", 100, "80+10 0+30");
+    assert_several("bytes=0-9,10-19", 100, "0+10 10+10"); /* no octet in common */
+    assert_several("bytes=0-18446744073709551614,1-", UINT64_MAX, "0+18446744073709551615");
+}
+
+/* Octet by octet: what is asked for is sent, once, and nothing else. */
+static void any_ranges_give_each_octet_asked_for_once(void **state)
+{
+    (void)state;
+    uint64_t random = 13;
+    for (int round = 0; round < 20000; round++) {
+        char value[256] = "bytes=";
+        bool wanted[24] = {false};
+        uint64_t size = random_below(&random, 24);
+        size_t length = strlen(value), specs = 1 + random_below(&random, 6), count = 0;
+        for (size_t i = 0; i < specs; i++) {
+            uint64_t from = random_below(&random, 26), to = from + random_below(&random, 10);
+            bool is_suffix = random_below(&random, 4) == 0;
+            length += (size_t)snprintf(value + length, sizeof value - length,
+                                       is_suffix ? "-%" PRIu64 "," : "%" PRIu64 "-%" PRIu64 ",",
+                                       from, to);
+            for (uint64_t octet = 0; octet < size; octet++)
+                if (is_suffix ? octet + from >= size : octet >= from && octet <= to)
+                    wanted[octet] = true;
+        }
+        struct rv_range ranges[6];
+        enum rv_range_result result = rv_range_decide(rv_str(value), size, ranges, 6, &count);
+        assert_int_not_equal(result, RV_RANGE_NONE);
+        for (size_t i = 0; i < count; i++) {
+            assert_true(ranges[i].length > 0 && ranges[i].first + ranges[i].length <= size);
+            for (uint64_t at = 0; at < ranges[i].length; at++) {
+                assert_true(wanted[ranges[i].first + at]);
+                wanted[ranges[i].first + at] = false;
+            }
+        }
+        for (uint64_t octet = 0; octet < size; octet++)
+            assert_false(wanted[octet]);
+        assert_int_equal(result, count == 0   ? RV_RANGE_UNSATISFIABLE
+                                 : count == 1 ? RV_RANGE_ONE
+                                              : RV_RANGE_SEVERAL);
+    }
+}
+
+static void a_content_range_names_first_last_and_size(void **state)
+{
+    (void)state;
+    char out[RV_CONTENT_RANGE_MAX + 1];
+    const struct rv_range range = {5, 10}, last = {UINT64_MAX - 1, 1};
+    out[rv_content_range_write(&range, 100, out)] = '\0';
+    assert_string_equal(out, "bytes 5-14/100");
+    out[rv_content_range_write(NULL, 100, out)] = '\0';
+    assert_string_equal(out, "bytes */100");
+    size_t length = rv_content_range_write(&last, UINT64_MAX, out);
+    assert_int_equal(length, RV_CONTENT_RANGE_MAX);
+    out[length] = '\0';
+    assert_string_equal(out,
+                        "bytes 18446744073709551614-18446744073709551614/18446744073709551615");
 }
 
 static void empty_members_of_the_list_do_not_count(void **state)
@@ -218,9 +343,9 @@ static void empty_members_of_the_list_do_not_count(void **state)
 static void an_absent_field_asks_for_no_range(void **state)
 {
     (void)state;
-    uint64_t first;
-    uint64_t length;
-    assert_int_equal(rv_range_decide((rv_bytes){0}, 100, &first, &length), RV_RANGE_NONE);
+    struct rv_range range;
+    size_t count;
+    assert_int_equal(rv_range_decide((rv_bytes){0}, 100, &range, 1, &count), RV_RANGE_NONE);
 }
 
 /* Every pair of positions against a representation of up to 6 octets, by the words of the RFC. */
@@ -231,8 +356,7 @@ static void small_ranges_agree_with_the_definition(void **state)
         for (uint64_t from = 0; from <= 8; from++) {
             for (uint64_t to = 0; to <= 8; to++) {
                 char value[64];
-                uint64_t first = UNTOUCHED;
-                uint64_t length = UNTOUCHED;
+                struct rv_range range;
                 uint64_t selected = 0;
                 for (uint64_t octet = from; octet <= to && octet < size; octet++)
                     selected++;
@@ -240,10 +364,10 @@ static void small_ranges_agree_with_the_definition(void **state)
                                                 : selected == 0 ? RV_RANGE_UNSATISFIABLE
                                                                 : RV_RANGE_ONE;
                 snprintf(value, sizeof value, "bytes=%" PRIu64 "-%" PRIu64, from, to);
-                assert_int_equal(rv_range_decide(rv_str(value), size, &first, &length), expected);
+                assert_int_equal(decide_one(value, size, &range), expected);
                 if (expected == RV_RANGE_ONE) {
-                    assert_int_equal(first, from);
-                    assert_int_equal(length, selected);
+                    assert_int_equal(range.first, from);
+                    assert_int_equal(range.length, selected);
                 }
             }
         }
@@ -264,7 +388,14 @@ int main(void)
         cmocka_unit_test(an_end_before_the_start_is_ignored),
         cmocka_unit_test(an_unknown_unit_is_ignored),
         cmocka_unit_test(the_unit_is_known_in_any_case),
-        cmocka_unit_test(several_ranges_are_ignored),
+        cmocka_unit_test(several_ranges_are_ignored_by_who_sends_one),
+        cmocka_unit_test(several_ranges_are_taken_in_the_order_asked_for),
+        cmocka_unit_test(a_range_that_cannot_be_satisfied_is_left_out_of_several),
+        cmocka_unit_test(too_many_ranges_are_none),
+        cmocka_unit_test(one_bad_range_spoils_the_others),
+        cmocka_unit_test(ranges_that_overlap_become_one),
+        cmocka_unit_test(any_ranges_give_each_octet_asked_for_once),
+        cmocka_unit_test(a_content_range_names_first_last_and_size),
         cmocka_unit_test(empty_members_of_the_list_do_not_count),
         cmocka_unit_test(an_absent_field_asks_for_no_range),
         cmocka_unit_test(small_ranges_agree_with_the_definition),
