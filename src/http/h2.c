@@ -361,7 +361,7 @@ static void check_frame(struct rv_h2 *h2)
 static void dependency_loop(struct rv_h2 *h2)
 {
     uint32_t id = h2->watch.frame.stream;
-    if (is_open(h2, id))
+    if (id != 0 && is_open(h2, id))
         rv_h2_reset(h2, id, RV_H2_PROTOCOL_ERROR);
     else
         rv_h2_fail(h2, RV_H2_PROTOCOL_ERROR);

@@ -3,9 +3,8 @@
  */
 #include "http/h2_watch.h"
 
-/* PRIORITY (RFC 7540 section 6.3), as much of it as matters here: the stream depended on. */
-#define PRIORITY_BYTES 5
-#define DEPENDENCY_BYTES 4
+#define PRIORITY_BYTES 5 /* RFC 9113 section 6.3 */
+#define ID_BYTES 4
 
 static uint32_t number(const uint8_t *octets, unsigned count)
 {
@@ -24,23 +23,29 @@ static void read_head(struct rv_h2_watch *watch)
                                         .stream = number(watch->head + 5, 4) & 0x7fffffff};
     watch->head_got = 0;
     watch->payload_left = watch->frame.length;
-    watch->payload_got = watch->dependency = 0;
+    watch->payload_got = watch->payload_id = 0;
 }
 
-/* Octets of the payload. True: a stream depends on itself (RFC 7540 section 5.3.1). */
+/* Does the payload begin with the number of a stream that is to be looked at? */
+static bool names_stream(const struct rv_h2_frame *frame)
+{
+    return (frame->type == RV_H2_PRIORITY && frame->length == PRIORITY_BYTES) ||
+           (frame->type == RV_H2_PRIORITY_UPDATE && frame->length >= ID_BYTES);
+}
+
+/* Octets of the payload. True: it names the stream of the frame itself. In PRIORITY that is a stream that
+   depends on itself (RFC 7540 section 5.3.1), in PRIORITY_UPDATE no stream at all (RFC 9218 section 7.1). */
 static bool pass_payload(struct rv_h2_watch *watch, const uint8_t *octets, size_t count)
 {
-    const struct rv_h2_frame *frame = &watch->frame;
     watch->payload_left -= (uint32_t)count;
-    if (frame->type != RV_H2_PRIORITY || frame->length != PRIORITY_BYTES ||
-        watch->payload_got >= DEPENDENCY_BYTES)
+    if (watch->payload_got >= ID_BYTES || !names_stream(&watch->frame))
         return false;
-    for (size_t i = 0; i < count && watch->payload_got < DEPENDENCY_BYTES; i++) {
-        watch->dependency = watch->dependency << 8 | octets[i];
+    for (size_t i = 0; i < count && watch->payload_got < ID_BYTES; i++) {
+        watch->payload_id = watch->payload_id << 8 | octets[i];
         watch->payload_got++;
     }
-    return watch->payload_got == DEPENDENCY_BYTES &&
-           (watch->dependency & 0x7fffffff) == frame->stream;
+    return watch->payload_got == ID_BYTES &&
+           (watch->payload_id & 0x7fffffff) == watch->frame.stream;
 }
 
 enum rv_h2_seen rv_h2_watch_next(struct rv_h2_watch *watch, rv_bytes octets, size_t *used)

@@ -18,8 +18,8 @@ struct rv_h2_watch {
     uint32_t head_got;     /* of the current frame */
     uint8_t head[RV_H2_FRAME_HEAD_BYTES];
     uint32_t payload_left; /* likewise */
-    uint32_t payload_got;  /* of PRIORITY: as far as it matters */
-    uint32_t dependency;
+    uint32_t payload_got;  /* of the number of a stream that it begins with, where that matters */
+    uint32_t payload_id;
     struct rv_h2_frame frame; /* the current one, when its head is complete */
 
     uint32_t last_opened; /* stream, by the client */
@@ -34,7 +34,7 @@ struct rv_h2_watch {
 enum rv_h2_seen {
     RV_H2_SEEN_NOTHING, /* all octets were looked at */
     RV_H2_SEEN_FRAME,   /* `watch->frame` has begun */
-    RV_H2_SEEN_LOOP     /* `watch->frame` is a PRIORITY of a stream that depends on itself */
+    RV_H2_SEEN_LOOP /* `watch->frame` gives a stream a priority that depends on itself, or is of none */
 };
 
 /* Looks at octets up to the next thing to tell; `*used` is how many that were. */

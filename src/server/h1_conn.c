@@ -263,20 +263,6 @@ void rv_h1_conn_settle(struct rv_conn *conn)
     rv_h1_set_deadline(conn);
 }
 
-void rv_h1_conn_advance(struct rv_conn *conn)
-{
-    if (conn->stream.closed)
-        return;
-    char none[1];
-    if (conn->input != NULL)
-        consume_input(conn);
-    else
-        consume(conn, none, 0);
-    rv_h1_conn_settle(conn);
-}
-
-/* ---- what the stream tells ---------------------------------------------------------------------------- */
-
 /* The beginning of a connection, as far as it goes, is what a client that knows of HTTP/2 sends (RFC 9113
    section 3.3). */
 static bool may_be_h2(const struct rv_conn *conn, const char *octets, size_t length)
@@ -285,6 +271,28 @@ static bool may_be_h2(const struct rv_conn *conn, const char *octets, size_t len
     return memcmp(octets, RV_H2_PREFACE, compared) == 0 &&
            !rv_conn_worker(conn)->server->options.no_http2;
 }
+
+/* What has come may still become HTTP/2's preface: it is no request before it is known not to. */
+static bool awaits_preface(const struct rv_conn *conn)
+{
+    return RV_H2_BUILT && conn->requests == 0 && conn->phase == RV_CONN_HEAD &&
+           conn->input->len < RV_H2_PREFACE_BYTES && !conn->stream.ended &&
+           may_be_h2(conn, conn->input->ptr, conn->input->len);
+}
+
+void rv_h1_conn_advance(struct rv_conn *conn)
+{
+    if (conn->stream.closed)
+        return;
+    char none[1];
+    if (conn->input == NULL)
+        consume(conn, none, 0);
+    else if (!awaits_preface(conn))
+        consume_input(conn);
+    rv_h1_conn_settle(conn);
+}
+
+/* ---- what the stream tells ---------------------------------------------------------------------------- */
 
 /* Takes the first octets of a connection if they are HTTP/2's, or may still become that. */
 static bool take_preface(struct rv_conn *conn, const char *octets, size_t length)

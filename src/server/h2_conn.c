@@ -72,8 +72,11 @@ static bool end_if_over(struct rv_h2_conn *h2)
         over = true;
     if (!over)
         return false;
+    /* A client that has answered the PING has read what was sent before; behind a stream that ended later
+       it may still be giving windows back, and a reset would cost it the response. */
+    bool read = h2->phase == RV_H2_ENDED && conn->since_ms < h2->ending_ms;
     release(conn);
-    rv_conn_end(conn, broken);
+    rv_conn_end(conn, !read);
     rv_conn_linger_on(conn);
     return true;
 }

@@ -30,10 +30,22 @@ static size_t count_fields(const struct rv_response_field *field)
     return count;
 }
 
+/* RFC 9113 section 8.2.2: they mean nothing here, and make the response malformed. */
+static bool is_of_connection(rv_bytes name)
+{
+    static const char *const names[] = {"Keep-Alive", "Proxy-Connection", "Upgrade", "Connection",
+                                        "Transfer-Encoding"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (rv_bytes_equal_nocase(name, rv_str(names[i])))
+            return true;
+    return false;
+}
+
 static struct rv_h2_field *put_all(struct rv_h2_field *out, const struct rv_response_field *field)
 {
     for (; field != NULL; field = field->next)
-        *out++ = (struct rv_h2_field){field->name, field->value};
+        if (!is_of_connection(field->name))
+            *out++ = (struct rv_h2_field){field->name, field->value};
     return out;
 }
 
@@ -178,7 +190,7 @@ static rv_error begin(struct rv_talk *talk, uint64_t length)
 {
     if (talk->head_sent)
         return 0;
-    return respond(talk, rv_slice(NULL, 0), length, !has_no_content(talk));
+    return respond(talk, rv_slice(NULL, 0), length, !has_no_content(talk) && length != 0);
 }
 
 static rv_error write_piece(struct rv_talk *talk, rv_bytes piece)
@@ -237,8 +249,8 @@ static bool put_trailers(struct rv_h2_stream *stream)
     struct rv_h2_field *fields = rv_arena_alloc(&talk->arena, count * sizeof *fields);
     if (fields == NULL)
         return false;
-    put_all(fields, talk->trailer_fields);
-    return rv_h2_trailers(stream->h2->session, stream->id, fields, count) == 0;
+    count = (size_t)(put_all(fields, talk->trailer_fields) - fields);
+    return count > 0 && rv_h2_trailers(stream->h2->session, stream->id, fields, count) == 0;
 }
 
 enum rv_h2_pull rv_h2_wire_pull(void *owner, void *record, size_t room, size_t *octets)
