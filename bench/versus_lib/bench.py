@@ -80,7 +80,8 @@ class Bench:
                 complaint = str(problem)
                 continue
             load = Load(running.port, server.path(probe), probe.connections, PROBE_SECONDS,
-                        pipelined=probe.pipelined, close=probe.close, tls=probe.tls)
+                        pipelined=probe.pipelined, close=probe.close, tls=probe.tls,
+                        streams=probe.streams)
             run = measure.run_client(self.client(probe.clients[0]), load, probe, running)
             running.end()
             if not run.failed:

@@ -22,6 +22,7 @@ class Case:
     pipelined: int = 1
     close: bool = False
     tls: bool = False
+    streams: int = 0  # of HTTP/2 on each connection; 0: HTTP/1
     content_bytes: int = 2  # of a response
     requests: int = 0  # of a run; 0: it is timed
     server_cpus: str = "0"
@@ -43,6 +44,8 @@ class Case:
     def probed_as(self):
         """Cases that share this share the choice of variants."""
         how = "close" if self.close else "pipelined" if self.pipelined > 1 else "keepalive"
+        if self.streams:
+            how = "HTTP/2"
         return f"{how} TLS" if self.tls else how
 
 
@@ -77,6 +80,8 @@ CASES = [
          clients=("rivulet-bench",)),
     Case("tls-idle", "P10", "memory of 4 000 idle TLS 1.3 connections", 4000, tls=True,
          kind="idle", servers=TLS_SERVERS),
+    Case("h2", "P10", "HTTP/2 in the clear, 16 connections with 32 streams each", 16, streams=32,
+         servers=TLS_SERVERS, clients=("h2load",)),
     Case("client-tls", "P10", "clients with 64 connections, TLS 1.3, against nginx", 64, tls=True,
          kind="client", servers=("nginx",), clients=("rivulet-bench", "wrk", "ab", "h2load")),
 ]

@@ -33,13 +33,15 @@ class Load:
     pipelined: int = 1
     close: bool = False
     tls: bool = False
+    streams: int = 0  # of HTTP/2 on each connection; 0: HTTP/1
     response_bytes: int = None  # head and body, for the client that does not parse
 
     @classmethod
     def of(cls, case, port, path, result):
         """The load of a case, as long as this run of it is to be."""
         return cls(port, path, case.connections, result.seconds, result.requests,
-                   case.client_threads, case.pipelined, case.close, case.tls, result.response_bytes)
+                   case.client_threads, case.pipelined, case.close, case.tls, case.streams,
+                   result.response_bytes)
 
     @property
     def url(self):
@@ -249,7 +251,8 @@ class H2load(Client):
 
     def command(self, load):
         ciphers = [f"--tls13-ciphers={TLS_CIPHERS}"] if load.tls else []
-        return ["h2load", "--h1", f"-t{load.threads}", f"-c{load.connections}",
+        protocol = ["-m", str(load.streams)] if load.streams else ["--h1"]
+        return ["h2load", *protocol, f"-t{load.threads}", f"-c{load.connections}",
                 "-D", str(load.seconds), *ciphers, load.url]
 
     def read(self, output):

@@ -55,6 +55,16 @@ def fetch_ok(port, close, tls):
     return len(response)
 
 
+def probe_http2(port):
+    """Prior knowledge: a server may speak nothing else on this port. Raises OSError, Unavailable."""
+    with connect(port, tls=False) as client:
+        client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+        head = client.recv(9)
+    if len(head) < 4 or head[3] != 4:
+        raise Unavailable("it does not answer HTTP/2's preface with SETTINGS")
+    return None  # how long a response is depends on those before it
+
+
 def response_bytes(port, path, content_bytes, tls):
     """The length of the whole response to `path`, by its head. Unavailable if it is another one."""
     with connect(port, tls) as client:
@@ -99,6 +109,8 @@ class Running:
                 raise Unavailable(f"it ended at once with status {self.process.returncode}: "
                                   f"{complaint}")
             try:
+                if case.streams and not case.tls:
+                    return probe_http2(self.port)
                 return fetch_ok(self.port, case.close, case.tls)
             except OSError as problem:
                 if time.monotonic() > deadline:

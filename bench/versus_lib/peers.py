@@ -160,6 +160,8 @@ class Nginx(Server):
                       "open_file_cache max=16 inactive=1h; open_file_cache_valid 1h;")
         deferred = " deferred" if "deferred" in variant else ""
         secure = ""
+        if case.streams:
+            deferred += " http2"
         if case.tls:
             deferred += " ssl"
             secure = f"""

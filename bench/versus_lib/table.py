@@ -54,7 +54,7 @@ def figures(row):
 
 def reference_of(case):
     """The server that all others are divided by: the floor does not speak TLS."""
-    return "nginx" if case.tls else "floor"
+    return "nginx" if case.tls or case.streams else "floor"
 
 
 def load_lines(result):

@@ -16,6 +16,7 @@ WORKERS_SHARE_MAX = 1.10  # the busier worker's load, as a multiple of an even s
 CLOSE_RATIO_MAX = 0.95
 BIG_RATIO_MAX = 1.00
 TLS_RATIO_MAX = 1.00
+HTTP2_US_MAX = 2.0
 CLIENT_RATIO_MIN = 1.3
 BULK_RATIO_MIN = {"client-100k": 2.5, "client-1m": 4.0}
 STORM_P99_TO_P50_MAX = 2.0
@@ -143,6 +144,11 @@ def judge_tls_idle(result):
     return [at_most_times(result, "nginx", TLS_RATIO_MAX, "rss_bytes_per_connection")]
 
 
+def judge_http2(result):
+    mine = row_with_result(result, "rivulet").median("cpu_us_per_request")
+    return [(mine <= HTTP2_US_MAX, f"{mine:.3f} µs, to be at most {HTTP2_US_MAX:.1f}")]
+
+
 # ---- clients -------------------------------------------------------------------------------------
 
 
@@ -198,5 +204,6 @@ RULES = {
     "tls-handshake": judge_tls_handshake,
     "tls-big": judge_big,
     "tls-idle": judge_tls_idle,
+    "h2": judge_http2,
     "client-tls": judge_client_tls,
 }
