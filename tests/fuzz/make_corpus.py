@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seed corpora of fuzz_conn, fuzz_split and fuzz_pool: tests/fuzz/make_corpus.py
+"""Writes the seed corpora of fuzz_conn, fuzz_split, fuzz_pool and fuzz_tls: tests/fuzz/make_corpus.py
 
 Some of each file of wire cases, with the paths of the fuzzed server's handlers (support/app.h) in the
 place of the wire app's, and the scripts below, which use what cases cannot say: several clients, time,
@@ -173,6 +173,37 @@ POOL_SCRIPTS = {
 }
 
 
+# Of fuzz_tls.c: the first octet chooses the client, the others are its operations.
+SHAKEN = b"CCC"
+TLS_SCRIPTS = {
+    "1.2": b"\x01" + SHAKEN + b"gCP\x10Cg" + b"c" * 4,
+    "1.3": b"\x00" + SHAKEN + b"gCP\x10Cg" + b"c" * 4,
+    "back-pressure": b"\x00" + SHAKEN + b"w\x00gggCw\x10w\xff",
+    "behind-a-reset": b"\x00CrCnCgC",
+    "changed": b"\x00" + SHAKEN + b"gf\x20\x01C",
+    "changed-hello": b"\x00f\x30\x01C",
+    "drip": b"\x00ddddgddP\x04dd",
+    "goodbye": b"\x00" + SHAKEN + b"gCbCh",
+    "half-close": b"\x01" + SHAKEN + b"P\x20p\x60h",
+    "in-pieces": b"\x00p\x10p\xffp\xff" + b"Cp\x05CgP\x08p\x50p\x03C",
+    "keys": b"\x00" + SHAKEN + b"kCgCkgCC",
+    "length": b"\x00" + SHAKEN + b"gl\x07C",
+    "no-alpn-no-tickets": b"\x06" + SHAKEN + b"gC",
+    "none-1.2": b"\x07" + SHAKEN + b"gC",
+    "other-octets": b"\x00" + SHAKEN + b"i\x05\x17\x03\x03\x41\x01",
+    "paused": b"\x00" + SHAKEN + b"w\x00" + b"g" * 14 + b"Cg" + b"Cw\xff",
+    "plain": b"\x00i\x12GET / HTTP/1.1\r\n\r\n",
+    "renegotiation": b"\x01" + SHAKEN + b"kCgC",
+    "repeated": b"\x00" + SHAKEN + b"g2C",
+    "resumed": b"\x00" + SHAKEN + b"gCnCCgCnCCgC",
+    "resumed-1.2": b"\x01" + SHAKEN + b"gCnCCgC",
+    "silent": b"\x00ct\x50t\x50",
+    "swapped": b"\x00" + SHAKEN + b"goC",
+    "truncated": b"\x00" + SHAKEN + b"gp\x20h",
+    "without": b"\x00" + SHAKEN + b"ggxC",
+}
+
+
 def replace_all(target, files):
     folder = HERE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -199,6 +230,7 @@ def main():
                                                        flags=re.DOTALL)
     replace_all("fuzz_split", split)
     replace_all("fuzz_pool", {f"script-{name}": octets for name, octets in POOL_SCRIPTS.items()})
+    replace_all("fuzz_tls", {f"script-{name}": octets for name, octets in TLS_SCRIPTS.items()})
 
 
 if __name__ == "__main__":
