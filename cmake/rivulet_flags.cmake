@@ -36,6 +36,8 @@ function(rv_program_flags target)
     target_compile_options(${target} PRIVATE ${rv_compile_options})
     target_compile_definitions(${target} PRIVATE
         _GNU_SOURCE $<$<BOOL:${rv_tls}>:RV_WITH_TLS> $<$<BOOL:${rv_http2}>:RV_WITH_HTTP2>
+        $<$<BOOL:${rv_gzip}>:RV_WITH_GZIP> $<$<BOOL:${rv_brotli}>:RV_WITH_BROTLI>
+        $<$<BOOL:${rv_zstd}>:RV_WITH_ZSTD>
         "RV_VERSION_TEXT=\"${PROJECT_VERSION}\"")
     target_link_options(${target} PRIVATE ${rv_link_options})
 endfunction()

@@ -26,7 +26,8 @@ set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH prefix_from_pkgconfig
     ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pkgconfig "${prefix_from_pkgconfig}")
-string(JOIN ", " rv_requires_private ${rv_tls_pkgconfig} ${rv_http2_pkgconfig})
+string(JOIN ", " rv_requires_private ${rv_tls_pkgconfig} ${rv_http2_pkgconfig}
+    ${rv_codings_pkgconfig})
 configure_file(packaging/rivulet.pc.in rivulet.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/rivulet.pc DESTINATION ${pkgconfig_dir})
 

@@ -64,6 +64,12 @@ function(rv_add_tests)
         endif()
     endforeach()
 
+    # What was compressed with brotli is read by its other half.
+    if(rv_brotli)
+        pkg_check_modules(brotli_decoder REQUIRED IMPORTED_TARGET libbrotlidec)
+        target_link_libraries(test_encode PRIVATE PkgConfig::brotli_decoder)
+    endif()
+
     file(GLOB wire_runners CONFIGURE_DEPENDS tests/wire/run_*.c)
     file(GLOB wire_sources CONFIGURE_DEPENDS tests/wire/wire_*.c)
     foreach(source IN LISTS wire_runners)

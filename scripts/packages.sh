@@ -3,8 +3,8 @@
 # Sourced by quickstart and check: the lists live here and nowhere else. Never removes a package.
 
 build_packages=(
-    cmake curl gcc libc6-dev libjansson-dev libnghttp2-dev libssl-dev ninja-build pkg-config
-    zlib1g-dev
+    cmake curl gcc libbrotli-dev libc6-dev libjansson-dev libnghttp2-dev libssl-dev libzstd-dev
+    ninja-build pkg-config zlib1g-dev
 )
 test_packages=(
     apache2-utils clang clang-format libclang-rt-14-dev libcmocka-dev mandoc
