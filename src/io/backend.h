@@ -65,6 +65,14 @@ struct rv_backend {
     /* The same from a file; 0: the file ends before `length`. */
     ssize_t (*send_file)(struct rv_stream *stream, int file, uint64_t offset, uint64_t length);
 
+    /* TLS below the streams, or NULL, as the next two: whether there is any; records are made of what
+       this stream sends from now on, with these keys (io/ktls.h), or false; and one record of another
+       type than data: 0, or an errno, where behind EAGAIN rv_stream_writable follows. */
+    bool (*may_encrypt)(void);
+    bool (*encrypt)(struct rv_stream *stream, const void *keys);
+    int (*send_record)(struct rv_stream *stream, unsigned char type, const char *octets,
+                       size_t length);
+
     /* FIN behind what was sent. */
     void (*shut_down)(struct rv_stream *stream);
 

@@ -15,6 +15,7 @@
  *    edge-triggered mode it costs nothing while the socket never fills.
  */
 #include "io/epoll.h"
+#include "io/ktls.h"
 
 #include "base/clock.h"
 #include "io/listener.h"
@@ -211,6 +212,9 @@ const struct rv_backend rv_backend_epoll = {
     .receive = rv_epoll_receive,
     .send = rv_epoll_send,
     .send_file = rv_epoll_send_file,
+    .may_encrypt = rv_ktls_is_offered,
+    .encrypt = rv_epoll_encrypt,
+    .send_record = rv_epoll_send_record,
     .shut_down = rv_epoll_shut_down,
     .unacknowledged = rv_epoll_unacknowledged,
     .accept_start = epoll_accept_start,

@@ -38,6 +38,9 @@ void rv_epoll_detach(struct rv_stream *stream);
 void rv_epoll_receive(struct rv_stream *stream);
 ssize_t rv_epoll_send(struct rv_stream *stream, const struct iovec *pieces, int count, bool more);
 ssize_t rv_epoll_send_file(struct rv_stream *stream, int file, uint64_t offset, uint64_t length);
+bool rv_epoll_encrypt(struct rv_stream *stream, const void *keys);
+int rv_epoll_send_record(struct rv_stream *stream, unsigned char type, const char *octets,
+                         size_t length);
 void rv_epoll_shut_down(struct rv_stream *stream);
 uint64_t rv_epoll_unacknowledged(struct rv_stream *stream);
 

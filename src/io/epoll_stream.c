@@ -3,6 +3,7 @@
  * means for a stream. It stands on the facts that epoll.c begins with.
  */
 #include "io/epoll.h"
+#include "io/ktls.h"
 #include "io/stream.h"
 
 #include <errno.h>
@@ -199,6 +200,20 @@ ssize_t rv_epoll_send_file(struct rv_stream *stream, int file, uint64_t offset, 
         return -errno;
     }
     return sent;
+}
+
+bool rv_epoll_encrypt(struct rv_stream *stream, const void *keys)
+{
+    return stream->is_tcp && rv_ktls_begin(stream->descriptor, keys);
+}
+
+int rv_epoll_send_record(struct rv_stream *stream, unsigned char type, const char *octets,
+                         size_t length)
+{
+    int error_number = rv_ktls_send_record(stream->descriptor, type, octets, length);
+    if (error_number == EAGAIN)
+        watch_for_room(stream);
+    return error_number;
 }
 
 void rv_epoll_shut_down(struct rv_stream *stream)

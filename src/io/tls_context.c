@@ -3,6 +3,7 @@
  * the choice between them by the name that a client asks for (RFC 6066 section 3), and the choice of
  * the protocol (ALPN, RFC 7301).
  */
+#include "io/backend.h"
 #include "io/tls_inner.h"
 
 #include <openssl/err.h>
@@ -134,6 +135,8 @@ static rv_error open_server(struct rv_tls_context *context, struct rv_tls_identi
         return say(why, "OpenSSL", "");
     context->servers[context->server_count++] = server;
     SSL_CTX_set_app_data(server, context);
+    if (context->may_encrypt_below)
+        SSL_CTX_set_options(server, SSL_OP_ENABLE_KTLS);
     SSL_CTX_set_tlsext_servername_callback(server, on_server_name);
     SSL_CTX_set_tlsext_servername_arg(server, context);
     set_manners(server, settings);
@@ -179,6 +182,8 @@ rv_error rv_tls_context_open(struct rv_loop *loop, const struct rv_tls_settings 
         return RV_ENOMEM;
     loop->tls = context;
     context->settings = settings;
+    context->may_encrypt_below =
+        loop->backend != NULL && loop->backend->may_encrypt != NULL && loop->backend->may_encrypt();
     rv_error error = make_room(context);
     for (size_t i = 0; i < settings->identity_count && error == 0; i++)
         error = open_server(context, settings->identities[i], why);

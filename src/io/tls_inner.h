@@ -28,6 +28,7 @@ struct rv_tls {
     bool waits;
     bool heard;         /* an octet of the peer's has been seen */
     bool established;   /* the handshake is done */
+    bool below;         /* records are made below: `rest` and `owed` are of no use any more */
     bool notified;      /* close_notify is on its way, or withheld */
     bool ended;         /* the peer's close_notify was read */
     bool end_held;      /* its FIN lies behind what is kept */
@@ -61,10 +62,11 @@ struct rv_tls_context {
     const struct rv_tls_settings *settings;
     SSL_CTX **servers; /* owned; one for each identity */
     size_t server_count;
-    SSL_CTX *client;      /* owned, as the next; NULL: no stream of this loop is a client's */
-    SSL_SESSION *session; /* the newest that can be taken up again; NULL: none */
-    bool resumes;         /* sessions are kept */
-    char *asks_for;       /* owned; the server's name; NULL: it is not said */
+    bool may_encrypt_below; /* the back end may be able to (io/ktls.h) */
+    SSL_CTX *client;        /* owned, as the next; NULL: no stream of this loop is a client's */
+    SSL_SESSION *session;   /* the newest that can be taken up again; NULL: none */
+    bool resumes;           /* sessions are kept */
+    char *asks_for;         /* owned; the server's name; NULL: it is not said */
     EVP_CIPHER *ticket_cipher;
     BIO_METHOD *method;
     BIO *bio; /* through which every connection of the loop reads and writes */
@@ -73,8 +75,10 @@ struct rv_tls_context {
     size_t in_left;
     struct rv_buffer out;   /* ... and that was written and not yet given to the back end ... */
     struct rv_tls *current; /* ... by the connection that OpenSSL was called for last; or NULL */
-    char *plain;            /* RV_TLS_RECORD_BYTES, and padding: what was decrypted */
-    char *gathered;         /* RV_TLS_BATCH_BYTES: octets that lie in pieces, or in a file */
+    unsigned char
+        record_type; /* of what OpenSSL writes next where records are made below; 0: data */
+    char *plain;     /* RV_TLS_RECORD_BYTES, and padding: what was decrypted */
+    char *gathered;  /* RV_TLS_BATCH_BYTES: octets that lie in pieces, or in a file */
 };
 
 static inline struct rv_tls *rv_tls_of(const struct rv_stream *stream)

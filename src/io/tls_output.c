@@ -70,6 +70,7 @@ void rv_tls_enter(struct rv_tls *tls)
     if (context->current != NULL)
         rv_tls_send_held(context->current);
     context->current = tls;
+    context->record_type = 0;
 }
 
 bool rv_tls_may_send(struct rv_stream *stream)
@@ -151,13 +152,13 @@ static size_t encrypt(struct rv_tls *tls, struct cursor *cursor)
     return batch;
 }
 
-/* close_notify, once. */
+/* close_notify, once; where records are made below it may have to be tried again. */
 static void write_goodbye(struct rv_tls *tls)
 {
-    tls->notified = true;
     rv_tls_enter(tls);
     rv_tls_forget_errors();
     SSL_shutdown(tls->ssl);
+    tls->notified = SSL_want(tls->ssl) != SSL_WRITING;
     rv_tls_forget_errors();
 }
 
@@ -184,9 +185,21 @@ static size_t settle_owed(struct rv_tls *tls, uint64_t most)
     return settled;
 }
 
+/* Counts what went to where records are made. */
+static ssize_t count_taken(struct rv_tls *tls, ssize_t result)
+{
+    if (result > 0) {
+        tls->taken += (size_t)result;
+        tls->stream->loop->octets_sent += (size_t)result;
+    }
+    return result;
+}
+
 ssize_t rv_tls_send(struct rv_stream *stream, const struct iovec *pieces, int count, bool more)
 {
     struct rv_tls *tls = rv_tls_of(stream);
+    if (tls->below)
+        return count_taken(tls, stream->loop->backend->send(stream, pieces, count, more));
     size_t total = total_of(pieces, count), taken = settle_owed(tls, total);
     struct cursor cursor = {pieces, count, 0};
     advance(&cursor, taken);
@@ -213,6 +226,8 @@ ssize_t rv_tls_send_file(struct rv_stream *stream, int file, uint64_t offset, ui
 {
     struct rv_tls *tls = rv_tls_of(stream);
     char *octets = stream->loop->tls->gathered;
+    if (tls->below)
+        return count_taken(tls, stream->loop->backend->send_file(stream, file, offset, length));
     if (tls->owed > 0)
         return (ssize_t)settle_owed(tls, length);
     size_t run = length < RV_TLS_BATCH_BYTES ? (size_t)length : RV_TLS_BATCH_BYTES;
@@ -236,7 +251,7 @@ bool rv_tls_say_goodbye(struct rv_stream *stream)
             return false;
         }
     }
-    return rest_of(tls) == 0;
+    return (tls->notified || !tls->established) && rest_of(tls) == 0;
 }
 
 void rv_tls_withhold_goodbye(struct rv_stream *stream)

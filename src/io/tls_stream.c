@@ -55,6 +55,7 @@ void rv_tls_free(struct rv_stream *stream)
         SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     if (context_of(tls)->current == tls) {
         context_of(tls)->current = NULL;
+        context_of(tls)->record_type = 0;
         context_of(tls)->out.len = 0;
     }
     SSL_free(tls->ssl);
