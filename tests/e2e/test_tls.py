@@ -254,14 +254,16 @@ def test_plain_http_gets_a_400_that_says_so(tls):
 @pytest.mark.parametrize("arguments, alert", [
     (["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], "alert protocol version"),
     (["-tls1_2", "-cipher", "kRSA"], "alert handshake failure"),
-    (["-alpn", "h2"], "alert no application protocol"),
+    (["-alpn", "spdy/3"], "alert no application protocol"),
 ])
 def test_what_is_not_spoken_is_refused_with_an_alert(tls, arguments, alert):
     assert alert in s_client(tls.port, *arguments)
 
 
 def test_protocol_and_ciphers(tls):
-    text = s_client(tls.port, "-alpn", "h2,http/1.1", "-tls1_3")
+    text = s_client(tls.port, "-alpn", "http/1.1,h2", "-tls1_3")
+    assert "ALPN protocol: h2" in text
+    text = s_client(tls.port, "-alpn", "spdy/3,http/1.1", "-tls1_3")
     assert "ALPN protocol: http/1.1" in text
     assert re.search(r"New, TLSv1.3, Cipher is TLS_", text)
     text = s_client(tls.port, "-tls1_2")

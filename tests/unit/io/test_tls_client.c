@@ -451,6 +451,37 @@ static void octets_wait_for_the_handshake(void **state)
     assert_int_equal(pair->data.len, 4);
 }
 
+static void records_may_come_octet_by_octet(void **state)
+{
+    (void)state;
+    show("good");
+    clients((struct rv_tls_client_settings){0});
+    struct pair *pair = connect_to_server();
+    assert_int_equal(SSL_write(pair->server, "pong", 4), 4);
+    char octet;
+    while (BIO_read(SSL_get_wbio(pair->server), &octet, 1) == 1)
+        assert_int_equal(rv_sim_send(pair->peer, rv_slice(&octet, 1)), 0);
+    assert_int_equal(pair->data.len, 4);
+    assert_false(pair->lost);
+}
+
+static void a_changed_record_is_a_failure_of_tls(void **state)
+{
+    (void)state;
+    char octets[256];
+    show("good");
+    clients((struct rv_tls_client_settings){0});
+    struct pair *pair = connect_to_server();
+    assert_int_equal(SSL_write(pair->server, "pong", 4), 4);
+    int length = BIO_read(SSL_get_wbio(pair->server), octets, sizeof octets);
+    octets[length - 1] ^= 1;
+    rv_sim_send(pair->peer, rv_slice(octets, (size_t)length));
+    turn();
+    assert_true(pair->lost && pair->failure.told && pair->data.len == 0);
+    assert_int_equal(pair->error, RV_EPROTO);
+    assert_non_null(strstr(pair->failure.reason, "bad record mac"));
+}
+
 static void closing_says_goodbye(void **state)
 {
     (void)state;
@@ -529,6 +560,8 @@ int main(void)
         TEST(without_being_asked_all_handshakes_are_full),
         TEST(a_server_that_forgets_gets_a_full_handshake),
         TEST(octets_wait_for_the_handshake),
+        TEST(records_may_come_octet_by_octet),
+        TEST(a_changed_record_is_a_failure_of_tls),
         TEST(closing_says_goodbye),
         TEST(the_servers_goodbye_is_an_end),
         TEST(a_server_that_closes_in_the_handshake_has_told_nothing),
