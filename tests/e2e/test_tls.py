@@ -161,7 +161,7 @@ def test_a_key_of_another_certificate_is_refused(certificate):
 
 def fields_of(*arguments):
     """The status and the fields, by lower-case name, of an answer."""
-    lines = curl("--insecure", "--include", *arguments).decode().split("\r\n\r\n")[0].split("\r\n")
+    lines = curl("--insecure", "--include", "--http1.1", *arguments).decode().split("\r\n\r\n")[0].split("\r\n")
     return int(lines[0].split()[1]), {name.lower(): value for name, value in
                                       (line.split(": ", 1) for line in lines[1:])}
 
@@ -179,6 +179,17 @@ def test_requests_in_the_clear_are_sent_on_to_tls(servers):
     status, fields = fields_of(f"{secure}/ok")
     assert status == 200
     assert fields["strict-transport-security"] == "max-age=60"
+
+
+def test_http_2_is_sent_on_too_and_has_the_policy(servers):
+    server = start(servers, "--tls-self-signed", "--redirect-to-tls", "--hsts", "60",
+                   listen=["127.0.0.1:0"])
+    plain, secure = server.addresses
+    status, fields = fields_of("--http2-prior-knowledge", f"{plain}/ok?a=b")
+    assert (status, fields["location"]) == (308, f"{secure}/ok?a=b")
+    assert "strict-transport-security" not in fields
+    status, fields = fields_of("--http2", f"{secure}/ok")
+    assert (status, fields["strict-transport-security"]) == (200, "max-age=60")
 
 
 def test_every_answer_over_tls_has_the_policy(servers):
