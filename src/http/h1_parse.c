@@ -373,7 +373,8 @@ bool rv_h1_is_foreign(const char *octets, size_t length)
     const char *target = line_end == NULL ? NULL : memchr(octets, ' ', (size_t)(line_end - octets));
     const char *version =
         target == NULL ? NULL : memchr(target + 1, ' ', (size_t)(line_end - target - 1));
-    if (version == NULL || version == target + 1 || target == octets)
+    if (version == NULL || version == target + 1 ||
+        !rv_is_token(rv_slice(octets, (size_t)(target - octets))))
         return false;
     target++;
     version++;

@@ -101,8 +101,9 @@ int rv_h1_parse_head(const char *octets, size_t length, const struct rv_h1_limit
                      struct rv_h1_head *head, const char **reason);
 
 /*
- * Is the first line that of another protocol? Three words like a request line, but with a target that is
- * none and a version that is not HTTP's at all: whoever sends that would not understand an answer.
+ * Is the first line that of another protocol? A word that could be a method and two more, but with a
+ * target that is none and a version that is not HTTP's at all: whoever sends that would not understand an
+ * answer. (TLS may have spaces and line feeds by chance, and is to get its 400.)
  */
 bool rv_h1_is_foreign(const char *octets, size_t length);
 

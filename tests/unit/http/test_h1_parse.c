@@ -624,6 +624,17 @@ static void a_field_that_is_not_there_is_not_found(void **state)
     assert_null(rv_h1_find(head.ptr, &o.head, RV_LIT("Host")));
 }
 
+static void another_protocol_is_told_by_its_first_line(void **state)
+{
+    (void)state;
+    assert_true(rv_h1_is_foreign(RV_LIT("INVALID CONNECTION PREFACE\r\n\r\n").ptr, 30));
+    static const char *const requests[] = {"GET / HTTP/1.1\r\n", "GET / HTPP/1.1\r\n",
+                                           "GET x HTTP/9\r\n",   "GET x:1 y\r\n",
+                                           "GET  x y\r\n",       "\x16\x03\x01 x y \n"};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+        assert_false(rv_h1_is_foreign(requests[i], strlen(requests[i])));
+}
+
 /* ---- every head ------------------------------------------------------------------------------ */
 
 static void assert_inside(rv_bytes octets, const struct outcome *o)
@@ -742,6 +753,7 @@ int main(void)
         cmocka_unit_test(trailers_are_limited),
         cmocka_unit_test(the_first_field_of_a_name_is_found_in_any_case),
         cmocka_unit_test(a_field_that_is_not_there_is_not_found),
+        cmocka_unit_test(another_protocol_is_told_by_its_first_line),
         cmocka_unit_test(the_verdict_on_damaged_heads_does_not_depend_on_cuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
