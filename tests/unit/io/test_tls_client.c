@@ -118,18 +118,24 @@ static void turn(void)
         rv_loop_turn(&loop, 0);
 }
 
+static void drop_last(void)
+{
+    struct pair *pair = &pairs[--count];
+    rv_stream_close(&pair->stream);
+    turn();
+    assert_true(pair->closed);
+    rv_sim_peer_free(pair->peer);
+    SSL_free(pair->server);
+    rv_buffer_free(&pair->data);
+    rv_buffer_free(&pair->read);
+    *pair = (struct pair){0};
+}
+
 static int tear_down(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < count; i++) {
-        rv_stream_close(&pairs[i].stream);
-        turn();
-        assert_true(pairs[i].closed);
-        rv_sim_peer_free(pairs[i].peer);
-        SSL_free(pairs[i].server);
-        rv_buffer_free(&pairs[i].data);
-        rv_buffer_free(&pairs[i].read);
-    }
+    while (count > 0)
+        drop_last();
     if (loop.tls != NULL)
         rv_tls_context_close(&loop);
     rv_loop_close(&loop);
@@ -518,6 +524,42 @@ static void a_server_that_closes_in_the_handshake_has_told_nothing(void **state)
     assert_true(pair->failure.begun && !pair->failure.told && !pair->failure.certificate);
 }
 
+/* What a server has to say to a client's first message. */
+static int first_flight(struct pair *pair, char *octets, size_t size)
+{
+    turn();
+    struct rv_buffer *hello = rv_sim_received(pair->peer);
+    BIO_write(SSL_get_rbio(pair->server), hello->ptr, (int)hello->len);
+    rv_buffer_consume(hello, hello->len);
+    SSL_do_handshake(pair->server);
+    ERR_clear_error();
+    return BIO_read(SSL_get_wbio(pair->server), octets, (int)size);
+}
+
+static void its_messages_may_be_cut_off_anywhere(void **state)
+{
+    (void)state;
+    char octets[4096];
+    int length = 1;
+    show("good");
+    clients((struct rv_tls_client_settings){0});
+    for (int cut = 0; cut < length; cut += 13) {
+        struct pair *pair = begin();
+        length = first_flight(pair, octets, sizeof octets);
+        assert_in_range(length, 500, sizeof octets - 1);
+        if (cut > 0)
+            rv_sim_send(pair->peer, rv_slice(octets, (size_t)cut));
+        turn();
+        assert_false(pair->lost);
+        rv_sim_half_close(pair->peer);
+        turn();
+        assert_true(pair->lost && !pair->connected);
+        assert_int_equal(pair->error, RV_EGONE);
+        assert_false(pair->failure.told);
+        drop_last();
+    }
+}
+
 static void a_server_that_speaks_plainly_is_told_from_others(void **state)
 {
     (void)state;
@@ -565,6 +607,7 @@ int main(void)
         TEST(closing_says_goodbye),
         TEST(the_servers_goodbye_is_an_end),
         TEST(a_server_that_closes_in_the_handshake_has_told_nothing),
+        TEST(its_messages_may_be_cut_off_anywhere),
         TEST(a_server_that_speaks_plainly_is_told_from_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
