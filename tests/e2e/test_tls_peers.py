@@ -89,6 +89,24 @@ def test_renegotiation_is_refused(demo):
     assert text.count("ServerHelloDone") == 1  # of the first handshake
 
 
+def test_keys_may_be_renewed(demo):
+    """In TLS 1.3, in both directions (K) and in one (k), between two requests."""
+    _, port = ports(demo)
+    client = subprocess.Popen(["openssl", "s_client", "-tls1_3", "-connect", f"127.0.0.1:{port}"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+    try:
+        for words in (OK, b"K\n", OK, b"k\n", get("/ok", "Connection: close\r\n")):
+            client.stdin.write(words)
+            client.stdin.flush()
+            time.sleep(0.1)  # s_client takes what it reads at once as one command
+        out, _ = client.communicate(timeout=TIMEOUT_S)
+    finally:
+        client.kill()
+    assert out.count(b"KEYUPDATE") == 2
+    assert out.count(b"HTTP/1.1 200 OK") == 3
+
+
 @pytest.mark.parametrize("protocols", ["unknown", "http/1.0,spdy/3"])
 def test_protocols_that_nobody_speaks_are_refused(demo, protocols):
     _, port = ports(demo)
@@ -189,6 +207,19 @@ def test_tls_on_the_plain_port_is_refused_at_once(demo):
             answer += more
         assert time.monotonic() - begin < 5
     assert answer.startswith(b"HTTP/1.1 400 ") and b"Connection: close" in answer
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_client_that_goes_on_sending_still_reads_its_refusal(demo, authority, version):
+    """RFC 9112 section 9.6: a reset would destroy the answer on its way."""
+    _, port = ports(demo)
+    block = bytes(1_000_000)
+    for _ in range(5):
+        with connect(port, authority, maximum_version=version) as secure:
+            secure.sendall(b"POST /pool/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n")
+            for _ in range(20):
+                secure.sendall(block)
+            assert read_all(secure).startswith(b"HTTP/1.1 413 ")
 
 
 # ---- certificates that change ------------------------------------------------------------------------
