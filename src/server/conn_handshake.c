@@ -39,6 +39,7 @@ static void on_insecure(struct rv_stream *stream)
     RV_COUNT(rv_conn_worker(conn), tls_plain_requests);
     rv_h1_conn_begin(conn);
     rv_h1_conn_refuse(conn, 400, "This port speaks TLS: the address must begin with https://");
+    rv_conn_linger_on(conn); /* it may not take the answer */
 }
 
 static void on_timer(struct rv_stream *stream)

@@ -545,6 +545,20 @@ static void plain_http_is_told_in_the_clear_that_this_is_tls(void **state)
     assert_int_equal(COUNTER(tls_handshakes_failed), 0);
 }
 
+static void one_that_does_not_take_the_answer_is_cut(void **state)
+{
+    (void)state;
+    client();
+    rv_test_window(client(), 16);
+    get("/ok");
+    advance_ms(19999);
+    expect_open();
+    assert_int_equal(COUNTER(write_stalls), 0);
+    advance_ms(5002);
+    assert_int_equal(COUNTER(write_stalls), 1);
+    expect_closed();
+}
+
 static void other_octets_end_the_connection(void **state)
 {
     (void)state;
@@ -638,6 +652,7 @@ int main(void)
         TEST(a_ticket_and_an_answer_may_be_taken_in_any_portions),
         TEST(a_ticket_goes_to_nobody_else),
         TEST(plain_http_is_told_in_the_clear_that_this_is_tls),
+        TEST(one_that_does_not_take_the_answer_is_cut),
         TEST(other_octets_end_the_connection),
         TEST(a_silent_client_is_closed),
         TEST(a_handshake_has_its_time),
