@@ -82,8 +82,8 @@ CASES = [
          kind="idle", servers=TLS_SERVERS),
     Case("h2", "P10", "HTTP/2 in the clear, 16 connections with 32 streams each", 16, streams=32,
          servers=TLS_SERVERS, clients=("h2load",)),
-    Case("client-tls", "P10", "clients with 64 connections, TLS 1.3, against nginx", 64, tls=True,
-         kind="client", servers=("nginx",), clients=("rivulet-bench", "wrk", "ab", "h2load")),
+    Case("client-tls", "P10", "clients with 64 connections, TLS 1.3, against rivulet", 64, tls=True,
+         kind="client", servers=("rivulet",), clients=("rivulet-bench", "wrk", "ab", "h2load")),
 ]
 
 # What a run of each kind tells, in the words of measure.Run and idle.IdleRun.

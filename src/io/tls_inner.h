@@ -64,6 +64,7 @@ struct rv_tls_context {
     size_t server_count;
     bool may_encrypt_below; /* the back end may be able to (io/ktls.h) */
     SSL_CTX *client;        /* owned, as the next; NULL: no stream of this loop is a client's */
+    size_t client_count;    /* streams that use it */
     SSL_SESSION *session;   /* the newest that can be taken up again; NULL: none */
     bool resumes;           /* sessions are kept */
     char *asks_for;         /* owned; the server's name; NULL: it is not said */

@@ -42,22 +42,25 @@ struct rv_tls *rv_tls_new(struct rv_stream *stream)
         free(tls);
         return NULL;
     }
+    context->client_count += stream->client;
     return tls;
 }
 
 void rv_tls_free(struct rv_stream *stream)
 {
     struct rv_tls *tls = rv_tls_of(stream);
+    struct rv_tls_context *context = stream->loop->tls;
     if (tls->waits)
-        TAILQ_REMOVE(&context_of(tls)->waiting, tls, waiting);
+        TAILQ_REMOVE(&context->waiting, tls, waiting);
     if (stream->client && tls->established &&
         !tls->failed) /* else its session would not be taken up again */
         SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-    if (context_of(tls)->current == tls) {
-        context_of(tls)->current = NULL;
-        context_of(tls)->record_type = 0;
-        context_of(tls)->out.len = 0;
+    if (context->current == tls) {
+        context->current = NULL;
+        context->record_type = 0;
+        context->out.len = 0;
     }
+    context->client_count -= stream->client;
     SSL_free(tls->ssl);
     rv_buffer_free(&tls->kept);
     rv_buffer_free(&tls->rest);
