@@ -14,6 +14,7 @@
  *     b    the client says good-bye            h    half-closes         r    resets
  *     n    a new connection, with the session of this one if there is one
  *     t N  time passes                         w N  the server may send N * 16 octets (255: all)
+ *     m N  N/2 allocations of ours succeed while the next octets are sent, and then one fails; N odd: all
  *
  * Requests are numbered, and the handlers insist that they come in order, each once and with its content:
  * whatever is done to records, TLS must not let it through. A client to which nothing was done gets all
@@ -32,6 +33,7 @@
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "fuzz/support/at_rest.h"
+#include "fuzz/support/memory.h"
 #include "fuzz/support/require.h"
 #include "io/sim.h"
 #include "server/worker.h"
@@ -53,6 +55,9 @@ static struct rv_buffer plain; /* what it has read */
 static unsigned asked;         /* requests on this connection */
 static unsigned heard;         /* of them, those that a handler has seen */
 static bool untouched;         /* all records went, whole and in order, and nothing else */
+static bool memory_runs_out;   /* when octets are sent next */
+static bool memory_fails_for_all;
+static unsigned memory_left;
 static uint8_t choices;
 
 /* ---- random numbers -------------------------------------------------------------------------------- */
@@ -87,6 +92,8 @@ static int handle(rv_talk *talk, void *ctx)
 {
     int64_t number, length;
     (void)ctx;
+    if (fuzz_memory_has_failed()) /* even reading the path may fail now */
+        return rv_problem(talk, 503, NULL);
     REQUIRE(rv_param_int(talk, "number", 0, REQUESTS_MAX, &number) == RV_OK);
     REQUIRE(rv_param_int(talk, "length", 0, sizeof pattern, &length) == RV_OK);
     REQUIRE((unsigned)number == heard && heard < asked);
@@ -154,7 +161,7 @@ static void begin_connection(void)
     if (session != NULL)
         SSL_set_session(ssl, session);
     asked = heard = 0;
-    untouched = true;
+    untouched = !fuzz_memory_has_failed();
 }
 
 static void end_connection(void)
@@ -231,8 +238,14 @@ static size_t record_length(size_t from)
 
 static void send_octets(const char *octets, size_t length)
 {
-    if (length > 0)
-        rv_test_send(test, rv_slice(octets, length)); /* it may be closed */
+    if (length == 0)
+        return;
+    if (memory_runs_out)
+        fuzz_memory_runs_out(memory_left, memory_fails_for_all);
+    memory_runs_out = false;
+    rv_test_send(test, rv_slice(octets, length)); /* it may be closed */
+    fuzz_memory_is_back();
+    untouched = untouched && !fuzz_memory_has_failed();
 }
 
 static void send_front(size_t length)
@@ -360,6 +373,13 @@ static void operate(uint8_t letter)
         rv_test_window(test, octet == 255 ? RV_NO_LIMIT : (uint64_t)octet * 16);
         break;
     }
+    case 'm': {
+        uint8_t octet = next_octet();
+        memory_runs_out = true;
+        memory_left = octet / 2;
+        memory_fails_for_all = octet % 2 == 1;
+        break;
+    }
     default:
         break;
     }
@@ -415,6 +435,8 @@ static void begin(void)
     rv_sim_advance(loop, CLOCK_PERIOD_MS - loop->now_ms % CLOCK_PERIOD_MS);
     for (int i = 0; i < 2; i++)
         rv_worker_turn(server->workers[0], 0);
+    fuzz_memory_begin();
+    memory_runs_out = false;
     choices = next_octet();
     begin_connection();
 }
@@ -430,6 +452,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         operate(next_octet());
         check();
     }
+    memory_runs_out = false;
     rv_test_window(test, RV_NO_LIMIT);
     check();
     if (untouched && !(SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN))

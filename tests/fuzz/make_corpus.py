@@ -188,6 +188,8 @@ TLS_SCRIPTS = {
     "in-pieces": b"\x00p\x10p\xffp\xff" + b"Cp\x05CgP\x08p\x50p\x03C",
     "keys": b"\x00" + SHAKEN + b"kCgCkgCC",
     "length": b"\x00" + SHAKEN + b"gl\x07C",
+    "memory": b"\x00" + b"".join(b"m" + bytes([n]) + b"CCgm" + bytes([n]) + b"CgCn"
+                                  for n in range(8)),
     "no-alpn-no-tickets": b"\x06" + SHAKEN + b"gC",
     "none-1.2": b"\x07" + SHAKEN + b"gC",
     "other-octets": b"\x00" + SHAKEN + b"i\x05\x17\x03\x03\x41\x01",
