@@ -332,8 +332,8 @@ typedef struct rv_file_options {
 } rv_file_options;
 
 /*
- * Answers with a file: Last-Modified, ETag, conditional requests (RFC 9110 section 13) and a byte
- * range (section 14), sent with sendfile. RV_ENOTFOUND, unanswered, when there is no such regular
+ * Answers with a file: Last-Modified, ETag, conditional requests (RFC 9110 section 13) and byte
+ * ranges (section 14; several, up to 16, as multipart/byteranges), sent with sendfile. RV_ENOTFOUND, unanswered, when there is no such regular
  * file; RV_EPERM when it may not be read. The path is the program's own: nothing is checked against
  * a root.
  */

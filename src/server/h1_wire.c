@@ -8,6 +8,7 @@
 #include "server/h1_body.h"
 #include "server/h1_conn.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -139,6 +140,31 @@ static rv_error answer_small_file(struct rv_talk *talk, rv_bytes content_type,
     return write_head(talk, content_type, content->length, true, rv_slice(octets, got));
 }
 
+/* Each run of a file has a descriptor of its own, so that what is queued never depends on the rest. */
+static rv_error send_run(struct rv_stream *stream, const struct rv_content *content,
+                         uint64_t offset, uint64_t length)
+{
+    if (content->kind != RV_CONTENT_FILE) {
+        rv_bytes run = rv_slice(content->octets.ptr + offset, (size_t)length);
+        return content->release != NULL ? rv_stream_write(stream, run)
+                                        : rv_stream_write_borrowed(stream, run, NULL, NULL);
+    }
+    int file = fcntl(content->file, F_DUPFD_CLOEXEC, 0);
+    return file < 0 ? RV_EFILES : rv_stream_write_file(stream, file, offset, length);
+}
+
+static rv_error send_parts(struct rv_stream *stream, const struct rv_content *content)
+{
+    rv_error error = 0;
+    for (size_t i = 0; i < content->part_count && error == 0; i++) {
+        const struct rv_content_part *part = &content->parts[i];
+        error = rv_stream_write(stream, part->head);
+        if (error == 0 && part->length > 0)
+            error = send_run(stream, content, part->offset, part->length);
+    }
+    return error;
+}
+
 static rv_error send_content(struct rv_talk *talk, rv_bytes content_type,
                              const struct rv_content *content, bool *dropped)
 {
@@ -147,6 +173,10 @@ static rv_error send_content(struct rv_talk *talk, rv_bytes content_type,
     bool nothing = talk->head_only || !rv_status_has_body(talk->status) || content->length == 0;
     if (nothing)
         return write_head(talk, content_type, content->length, true, rv_slice(NULL, 0));
+    if (content->parts != NULL) {
+        rv_error error = write_head(talk, content_type, content->length, true, rv_slice(NULL, 0));
+        return error == 0 ? send_parts(stream, content) : error;
+    }
     if (content->length <= COPY_BYTES_MAX && content->kind != RV_CONTENT_FILE)
         return write_head(talk, content_type, content->length, true, content->octets);
     if (content->length <= COPY_BYTES_MAX)

@@ -7,6 +7,7 @@
 #include "server/h2_conn.h"
 #include "server/wire.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 /* Content up to this size is copied to the talk's own memory. */
@@ -144,12 +145,46 @@ static rv_error take_small(struct rv_talk *talk, const struct rv_content *conten
     return 0;
 }
 
+/* Each run of a file has a descriptor of its own, so that what is queued never depends on the rest. */
+static rv_error append_run(struct rv_h2_stream *stream, const struct rv_content *content,
+                           uint64_t offset, uint64_t length)
+{
+    struct rv_loop *loop = &rv_h2_worker(stream->h2)->loop;
+    if (content->kind != RV_CONTENT_FILE) {
+        rv_bytes run = rv_slice(content->octets.ptr + offset, (size_t)length);
+        return content->release != NULL
+                   ? append_copied(stream, run)
+                   : rv_output_append_borrowed(loop, &stream->output, run, NULL, NULL);
+    }
+    int file = fcntl(content->file, F_DUPFD_CLOEXEC, 0);
+    if (file < 0)
+        return RV_EFILES;
+    rv_error error = rv_output_append_file(loop, &stream->output, file, offset, length);
+    if (error != 0)
+        close(file);
+    return error;
+}
+
+static rv_error append_parts(struct rv_h2_stream *stream, const struct rv_content *content)
+{
+    rv_error error = 0;
+    for (size_t i = 0; i < content->part_count && error == 0; i++) {
+        const struct rv_content_part *part = &content->parts[i];
+        error = append_copied(stream, part->head);
+        if (error == 0 && part->length > 0)
+            error = append_run(stream, content, part->offset, part->length);
+    }
+    return error;
+}
+
 /* Takes the content over; `*dropped` tells whether its release is seen to. */
 static rv_error take_content(struct rv_talk *talk, const struct rv_content *content, bool *dropped)
 {
     struct rv_h2_stream *stream = talk->h2;
     struct rv_loop *loop = &talk->worker->loop;
     *dropped = false;
+    if (content->parts != NULL)
+        return append_parts(stream, content);
     if (content->length <= DIRECT_BYTES_MAX)
         return take_small(talk, content);
     if (content->kind == RV_CONTENT_COPIED)

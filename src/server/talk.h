@@ -47,6 +47,13 @@ struct rv_response_field {
 
 enum rv_content_kind { RV_CONTENT_COPIED, RV_CONTENT_BORROWED, RV_CONTENT_FILE };
 
+/* A run of a content's octets or file, and what goes before it. */
+struct rv_content_part {
+    rv_bytes head;   /* in the talk's arena */
+    uint64_t offset; /* in the octets, or the file */
+    uint64_t length; /* 0: only the head */
+};
+
 /* The content of a whole answer. */
 struct rv_content {
     enum rv_content_kind kind;
@@ -55,7 +62,9 @@ struct rv_content {
     void *ctx;
     int file; /* owned until it is handed to the stream */
     uint64_t offset;
-    uint64_t length; /* of any kind */
+    uint64_t length; /* of any kind; with parts that of all of them, heads too */
+    const struct rv_content_part *parts; /* in the talk's arena; NULL: the content is one run */
+    size_t part_count;
 };
 
 struct rv_talk {

@@ -328,16 +328,75 @@ static void a_range_beyond_the_end_is_416_with_the_size(void **state)
     expect_status(416);
 }
 
-static void what_is_no_single_range_is_answered_whole(void **state)
+static void what_is_no_range_is_answered_whole(void **state)
 {
     (void)state;
-    static const char *const ranges[] = {"bytes=0-1,4-5", "bytes=4-2", "bytes=x-", "lines=0-1",
-                                         "bytes"};
+    static const char *const ranges[] = {
+        "bytes=4-2",   "bytes=x-",
+        "lines=0-1",   "bytes",
+        "bytes=0-1,x", "bytes=0-0,1-1,2-2,3-3,4-4,5-5,6-6,7-7,8-8,9-9,0-0,1-1,2-2,3-3,4-4,5-5,6-6"};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         get_with("Range", ranges[i]);
         expect_answer(200, "0123456789");
         expect_field("Content-Range", NULL);
     }
+}
+
+/* The boundary that the last answer names. */
+static const char *boundary(void)
+{
+    static const char start[] = "multipart/byteranges; boundary=";
+    const char *type = answer_field(last_answer(), "Content-Type");
+    assert_non_null(type);
+    assert_memory_equal(type, start, strlen(start));
+    return type + strlen(start);
+}
+
+static void several_ranges_are_one_multipart_answer(void **state)
+{
+    (void)state;
+    char expected[512];
+    get_with("Range", "bytes=7-,0-1,99-");
+    expect_status(206);
+    expect_field("Content-Range", NULL);
+    snprintf(
+        expected, sizeof expected,
+        "--%s\r\nContent-Type: text/plain; charset=UTF-8\r\nContent-Range: bytes 7-9/10\r\n\r\n"
+        "789\r\n--%s\r\nContent-Type: text/plain; charset=UTF-8\r\n"
+        "Content-Range: bytes 0-1/10\r\n\r\n01\r\n--%s--\r\n",
+        boundary(), boundary(), boundary());
+    assert_int_equal(last_answer()->content.len, strlen(expected));
+    assert_memory_equal(last_answer()->content.ptr, expected, strlen(expected));
+}
+
+static void ranges_that_overlap_are_one(void **state)
+{
+    (void)state;
+    get_with("Range", "bytes=0-4,3-6");
+    expect_answer(206, "0123456");
+    expect_field("Content-Range", "bytes 0-6/10");
+}
+
+static void ranges_of_a_large_file_come_from_their_places(void **state)
+{
+    (void)state;
+    enum { SIZE = 300000, RUN = 100000 };
+    static char contents[SIZE];
+    for (size_t i = 0; i < SIZE; i++)
+        contents[i] = (char)('a' + i % 23);
+    write_file(contents, SIZE, MODIFIED_S);
+    get_with("Range", "bytes=200000-299999,5-100004");
+    expect_status(206);
+    rv_bytes all = {last_answer()->content.ptr, last_answer()->content.len};
+    const char *first = memmem(all.ptr, all.len, "\r\n\r\n", 4) + 4;
+    assert_memory_equal(first, contents + 200000, RUN);
+    size_t behind = all.len - (size_t)(first + RUN - all.ptr);
+    const char *second = memmem(first + RUN, behind, "\r\n\r\n", 4) + 4;
+    assert_memory_equal(second, contents + 5, RUN);
+    const char *end = second + RUN;
+    assert_int_equal(all.ptr + all.len - end, strlen("\r\n----\r\n") + strlen(boundary()));
+    get("/");
+    expect_status(200); /* the connection goes on */
 }
 
 static void only_a_get_of_http_1_1_has_ranges(void **state)
@@ -472,7 +531,10 @@ int main(void)
         FACT(a_range_is_answered_with_206),
         FACT(a_range_of_a_large_file_is_sent_from_its_place),
         FACT(a_range_beyond_the_end_is_416_with_the_size),
-        FACT(what_is_no_single_range_is_answered_whole),
+        FACT(what_is_no_range_is_answered_whole),
+        FACT(several_ranges_are_one_multipart_answer),
+        FACT(ranges_of_a_large_file_come_from_their_places),
+        FACT(ranges_that_overlap_are_one),
         FACT(only_a_get_of_http_1_1_has_ranges),
         FACT(a_range_of_what_has_changed_is_answered_whole),
         FACT(a_fresh_copy_goes_before_a_range),
