@@ -13,6 +13,9 @@
 /* Fields of a message that this side sends; a request or response has a few dozen at most. */
 #define FIELDS_ON_STACK 64
 
+/* Of fields that this side sends in one section, encoded. */
+#define HEAD_SENT_BYTES_MAX (16 * 1024 * 1024)
+
 /* SETTINGS_MAX_FRAME_SIZE when nothing is said (RFC 9113 section 6.5.2). */
 #define FRAME_BYTES_MIN 16384
 
@@ -190,6 +193,20 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
     return 0;
 }
 
+/* A response whose head cannot be sent - it is too large, or memory is short - would leave its stream
+   waiting for ever. */
+static int on_frame_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int error,
+                             void *context)
+{
+    struct rv_h2 *h2 = context;
+    bool gone = error == NGHTTP2_ERR_STREAM_CLOSED || error == NGHTTP2_ERR_STREAM_CLOSING ||
+                error == NGHTTP2_ERR_SESSION_CLOSING;
+    if (frame->hd.type == NGHTTP2_HEADERS && !h2->is_client && !gone)
+        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                                  NGHTTP2_INTERNAL_ERROR);
+    return 0;
+}
+
 static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *context)
 {
     struct rv_h2 *h2 = context;
@@ -248,6 +265,7 @@ static nghttp2_session_callbacks *callbacks_new(void)
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame_received);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, on_frame_not_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, send_content);
     return callbacks;
@@ -260,6 +278,7 @@ static nghttp2_option *options_new(void)
         return NULL;
     nghttp2_option_set_no_auto_window_update(option, 1);
     nghttp2_option_set_builtin_recv_extension_type(option, RV_H2_PRIORITY_UPDATE);
+    nghttp2_option_set_max_send_header_block_length(option, HEAD_SENT_BYTES_MAX);
     return option;
 }
 

@@ -59,6 +59,7 @@ struct rv_h2_stream {
     bool drain_wanted;
     bool drain_due;
     bool reset;      /* by us: nothing matters any more */
+    bool ended_well; /* both sides have ended it */
     rv_bytes direct; /* content in front of `output`, in the talk's arena */
     struct rv_output output;
     uint64_t taken;       /* octets of content that have left */

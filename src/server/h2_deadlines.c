@@ -46,7 +46,7 @@ void rv_h2_set_deadline(struct rv_h2_conn *h2)
 static void check_body(struct rv_h2_stream *stream, uint64_t now_ms)
 {
     struct rv_talk *talk = stream->talk;
-    if (stream->all_taken && !stream->input_ended &&
+    if (talk->wire_ended && stream->all_taken && !stream->input_ended &&
         now_ms - stream->progress_ms >= rv_conn_limits(stream->h2->conn)->body_grace_ms) {
         rv_h2_stream_reset(stream, RV_H2_NO_ERROR);
         return;

@@ -75,11 +75,21 @@ static struct rv_h2_stream *stream_new(struct rv_h2_conn *h2, uint32_t id)
     return stream;
 }
 
+/* Content that nobody will take. */
+static void drop_input(struct rv_h2_stream *stream)
+{
+    size_t length = stream->input.len;
+    stream->dropped += length;
+    rv_buffer_free(&stream->input);
+    if (length > 0)
+        rv_h2_consume(stream->h2->session, stream->id, length);
+}
+
 static void lose_talk(struct rv_h2_stream *stream)
 {
     struct rv_talk *talk = stream->talk;
     stream->talk = NULL;
-    if (!talk->wire_ended && stream->dispatched)
+    if (!talk->wire_ended && stream->dispatched && !stream->reset && !stream->ended_well)
         RV_COUNT(rv_h2_worker(stream->h2), clients_gone);
     talk->h2 = NULL;
     rv_talk_lose(talk);
@@ -100,7 +110,7 @@ void rv_h2_stream_end(struct rv_h2_stream *stream)
     h2->conn->since_ms = rv_conn_now_ms(h2->conn);
     if (stream->talk != NULL)
         lose_talk(stream);
-    rv_buffer_free(&stream->input);
+    drop_input(stream); /* the connection's window was shared, and outlives it */
     rv_output_clear(&rv_h2_worker(h2)->loop, &stream->output);
     rv_slab_give(&rv_h2_worker(h2)->h2_streams, stream);
 }
@@ -137,6 +147,13 @@ static void *on_open(void *owner, uint32_t id)
     return stream;
 }
 
+/* Trailers that come when their talk is answered, or while a pool thread has it and its arena, are for
+   nobody. */
+static bool wants_trailers(const struct rv_talk *talk)
+{
+    return !talk->on_pool && !talk->wire_ended;
+}
+
 /* The first field of a section behind a complete head. */
 static bool begin_trailers(struct rv_h2_stream *stream)
 {
@@ -152,7 +169,7 @@ static uint32_t on_field(void *owner, void *record, rv_bytes name, rv_bytes valu
 {
     struct rv_h2_conn *h2 = owner;
     struct rv_h2_stream *stream = record;
-    if (stream->reset)
+    if (stream->reset || (stream->head_complete && !wants_trailers(stream->talk)))
         return 0;
     if (stream->head_complete && !stream->in_trailers && !begin_trailers(stream))
         return RV_H2_INTERNAL_ERROR;
@@ -163,8 +180,10 @@ static void take_trailers(struct rv_h2_stream *stream)
 {
     struct rv_h2_head *head = &stream->h2->head;
     struct rv_talk *talk = stream->talk;
+    if (!stream->in_trailers || !wants_trailers(talk))
+        return;
     if (head->refused || head->no_memory) {
-        rv_h2_stream_reset(stream, RV_H2_ENHANCE_YOUR_CALM);
+        rv_h2_stream_reset(stream, head->refused ? RV_H2_ENHANCE_YOUR_CALM : RV_H2_INTERNAL_ERROR);
         return;
     }
     talk->trailer_octets =
@@ -223,9 +242,10 @@ static void on_data(void *owner, void *record, rv_bytes octets)
     struct rv_h2_conn *h2 = owner;
     struct rv_h2_stream *stream = record;
     struct rv_talk *talk = stream->talk;
+    bool over = stream->reset || talk->cut || (stream->dispatched && talk->wire_ended);
     bool at_once = stream->dispatched && stream->input.len == 0 && !talk->running &&
                    talk->body_phase == RV_BODY_READING;
-    if (stream->reset || (stream->dispatched && talk->wire_ended)) {
+    if (over) {
         stream->dropped += octets.len;
         rv_h2_consume(h2->session, stream->id, octets.len);
         rv_h2_stream_work(stream);
@@ -234,6 +254,7 @@ static void on_data(void *owner, void *record, rv_bytes octets)
         rv_body_take(talk, octets, false);
         rv_h2_stream_work(stream);
     } else if (rv_buffer_append(&stream->input, octets) != 0) {
+        rv_h2_consume(h2->session, stream->id, octets.len);
         rv_h2_stream_reset(stream, RV_H2_INTERNAL_ERROR);
     } else {
         rv_h2_stream_work(stream);
@@ -248,10 +269,13 @@ static void on_end(void *owner, void *record)
     rv_h2_stream_work(stream);
 }
 
+/* A response without content is complete with its head, whatever its handler still means to say. */
 static void on_closed(void *owner, void *record, uint32_t code)
 {
-    (void)owner, (void)code;
-    rv_h2_stream_end(record);
+    struct rv_h2_stream *stream = record;
+    (void)owner;
+    stream->ended_well = code == RV_H2_NO_ERROR;
+    rv_h2_stream_end(stream);
 }
 
 /* A round trip has passed since the end was announced: every stream that the client opened before it knew
@@ -279,16 +303,6 @@ const struct rv_h2_events rv_h2_server_events = {
 
 /* ---- what is done outside of it ------------------------------------------------------------------------- */
 
-/* Bodies of talks that are answered, or cut, are dropped. */
-static void drop_input(struct rv_h2_stream *stream)
-{
-    size_t length = stream->input.len;
-    stream->dropped += length;
-    rv_buffer_free(&stream->input);
-    if (length > 0)
-        rv_h2_consume(stream->h2->session, stream->id, length);
-}
-
 static void deliver(struct rv_h2_stream *stream)
 {
     struct rv_talk *talk = stream->talk;
@@ -296,10 +310,11 @@ static void deliver(struct rv_h2_stream *stream)
            (stream->input.len > 0 || stream->input_ended)) {
         /* What a handler that answers later needs of the body, it has copied (rv_talk_keep). */
         struct rv_buffer input = stream->input;
+        rv_bytes run = input.len > 0 ? rv_slice(input.ptr, input.len) : rv_slice("", 0);
         stream->input = (struct rv_buffer){0};
-        if (input.len > 0)
-            rv_h2_consume(stream->h2->session, stream->id, input.len);
-        rv_body_take(talk, rv_slice(input.ptr, input.len), stream->input_ended);
+        if (run.len > 0)
+            rv_h2_consume(stream->h2->session, stream->id, run.len);
+        rv_body_take(talk, run, stream->input_ended);
         rv_buffer_free(&input);
     }
 }
@@ -353,10 +368,10 @@ void rv_h2_stream_do(struct rv_h2_stream *stream)
         return;
     if (!stream->dispatched)
         dispatch(stream);
+    if (stream->drain_due && !talk->wire_ended && (talk->on_pool || !talk->running))
+        tell_drained(stream); /* on the pool it is the channel that waits */
     if (talk->running)
         return;
-    if (stream->drain_due && !talk->wire_ended)
-        tell_drained(stream);
     deliver(stream);
     if (talk->cut && !talk->wire_ended)
         rv_h2_stream_reset(stream, RV_H2_INTERNAL_ERROR);
