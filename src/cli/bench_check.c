@@ -21,6 +21,12 @@ static const struct {
      "requests in flight together share a connection that is kept"},
     {RV_BENCH_PIPELINE, RV_BENCH_HTTP_1_0, "only HTTP/1.1 has pipelining"},
     {RV_BENCH_PIPELINE, RV_BENCH_THINK, "a client that thinks waits for its answer first"},
+    {RV_BENCH_HTTP2, RV_BENCH_PIPELINE, "HTTP/2 has streams in place of it: --streams"},
+    {RV_BENCH_HTTP2, RV_BENCH_HTTP_1_0, "a connection speaks one of them"},
+    {RV_BENCH_HTTP2, RV_BENCH_PROXY, "a proxy is spoken to in HTTP/1"},
+    {RV_BENCH_STREAMS, RV_BENCH_NO_KEEPALIVE,
+     "requests that run together share a connection that is kept"},
+    {RV_BENCH_STREAMS, RV_BENCH_THINK, "a client that thinks waits for its answer first"},
     {RV_BENCH_REQUESTS_PER_CONNECTION, RV_BENCH_NO_KEEPALIVE,
      "without keep-alive every connection has one request"},
     {RV_BENCH_HEAD, RV_BENCH_METHOD, "-I is -X HEAD"},
@@ -36,10 +42,9 @@ static const struct {
 static const struct {
     enum rv_bench_option one, needed;
 } needs[] = {
-    {RV_BENCH_ARRIVALS, RV_BENCH_RATE},
-    {RV_BENCH_SEED, RV_BENCH_RATE},
-    {RV_BENCH_MAX_CLIENTS, RV_BENCH_RATE},
-    {RV_BENCH_KEY, RV_BENCH_CERT},
+    {RV_BENCH_ARRIVALS, RV_BENCH_RATE},    {RV_BENCH_SEED, RV_BENCH_RATE},
+    {RV_BENCH_MAX_CLIENTS, RV_BENCH_RATE}, {RV_BENCH_KEY, RV_BENCH_CERT},
+    {RV_BENCH_STREAMS, RV_BENCH_HTTP2},
 };
 
 static rv_error check_tables(const struct rv_bench_options *options, char *why)
@@ -113,9 +118,19 @@ static rv_error check_output(const struct rv_bench_options *options, char *why)
     return RV_EINVAL;
 }
 
+static rv_error check_http2(const struct rv_bench_options *options, char *why)
+{
+    if (!options->http2 || RV_H2_BUILT)
+        return 0;
+    snprintf(why, RV_BENCH_WHY_MAX, "--http2: this rivulet was built without HTTP/2");
+    return RV_EINVAL;
+}
+
 rv_error rv_bench_options_check(const struct rv_bench_options *options, char *why)
 {
     rv_error error = check_tables(options, why);
+    if (error == 0)
+        error = check_http2(options, why);
     if (error == 0)
         error = check_urls(options, why);
     if (error == 0)

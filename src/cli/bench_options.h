@@ -25,6 +25,8 @@ enum rv_bench_option {
     RV_BENCH_TIME,
     RV_BENCH_THINK,
     RV_BENCH_PIPELINE,
+    RV_BENCH_HTTP2,
+    RV_BENCH_STREAMS,
     RV_BENCH_RATE,
     RV_BENCH_ARRIVALS,
     RV_BENCH_SEED,
@@ -78,7 +80,7 @@ struct rv_bench_options {
     bool help;
 
     uint64_t requests, quota, duration_us;
-    uint64_t clients, max_clients, pipeline;
+    uint64_t clients, max_clients, pipeline, streams;
     uint64_t think_us;
     double rate_per_s;
     enum rv_arrivals arrivals;
@@ -90,7 +92,7 @@ struct rv_bench_options {
     uint64_t timeout_us, connect_timeout_us;
 
     const char *method;
-    bool head, http_1_0;
+    bool head, http_1_0, http2;
     struct rv_texts fields, data, json;
     const char *credentials;
 

@@ -25,6 +25,8 @@ static void set_model(const struct rv_bench_options *options, struct rv_load_pla
     plan->seed = options->seed;
     plan->think_us = options->think_us;
     plan->pipeline = (uint32_t)options->pipeline;
+    plan->http2 = options->http2;
+    plan->streams = (uint32_t)options->streams;
 }
 
 static void set_limits(const struct rv_bench_options *options, struct rv_load_plan *plan)
@@ -148,6 +150,7 @@ static int set_tls(const struct rv_bench_options *options, struct rv_load_target
         return RV_EXIT_USAGE;
     }
     target->tls = options->tls;
+    target->tls.protocols = options->http2 ? "\x02h2" : NULL;
     target->tls.version_min = target->tls.version_max = options->tls_version;
     rv_error error = rv_target_check_tls(target, sentence);
     if (error == RV_ENOMEM)

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "cli/cli.h"
 #include "cli/file.h"
+#include "load/h2_request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,6 +127,7 @@ static int build_for(const struct rv_bench_options *options, const struct common
         .user_agent = USER_AGENT,
         .accept = is_json ? "application/json" : "*/*",
         .http_1_0 = options->http_1_0,
+        .http2 = options->http2,
         .says_keep_alive = options->http_1_0 && !options->no_keepalive,
         .says_close = !options->http_1_0 && options->no_keepalive,
         .fields = common->fields,
@@ -139,6 +141,11 @@ static int build_for(const struct rv_bench_options *options, const struct common
                                                   : NULL,
     };
     rv_error error = rv_request_build(&parts, request, why);
+    if (error == 0 && RV_H2_BUILT && options->http2 &&
+        rv_h2_request_make(request, to->is_tls) != 0) {
+        rv_request_free(request);
+        error = RV_ENOMEM;
+    }
     return error == 0 ? 0 : error == RV_ENOMEM ? rv_bench_no_memory(why) : RV_EXIT_USAGE;
 }
 

@@ -31,6 +31,12 @@ const struct rv_bench_row rv_bench_rows[RV_BENCH_OPTION_COUNT] = {
     [RV_BENCH_PIPELINE] = {"--pipeline", "pipeline", "N",
                            "requests in flight on each connection; default 1", NULL, RV_TAKES_COUNT,
                            AT(pipeline), 1, RV_LOAD_PIPELINE_MAX},
+    [RV_BENCH_HTTP2] = {"--http2", "http2", NULL,
+                        "HTTP/2: by ALPN on https, without asking on http", NULL, RV_TAKES_NOTHING,
+                        AT(http2), 0, 0},
+    [RV_BENCH_STREAMS] = {"--streams", "streams", "N",
+                          "HTTP/2: requests at once on each connection; default 1", NULL,
+                          RV_TAKES_COUNT, AT(streams), 1, RV_LOAD_STREAMS_MAX},
     [RV_BENCH_RATE] = {"-R", "rate", "RATE",
                        "a schedule in place of waiting clients: 20k, 600/m.\n"
                        "Latency then counts from when a request was due",

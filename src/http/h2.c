@@ -5,10 +5,12 @@
  */
 #include "http/h2.h"
 
+#include "http/h2_memory.h"
 #include "http/h2_watch.h"
 
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Fields of a message that this side sends; a request or response has a few dozen at most. */
 #define FIELDS_ON_STACK 64
@@ -24,8 +26,12 @@ struct rv_h2 {
     const struct rv_h2_events *events;
     void *owner;
     bool is_client;
-    bool failed;       /* GOAWAY ends it: what still arrives is dropped */
-    bool content_left; /* on_send was called by the current rv_h2_output */
+    bool grows_windows;
+    uint8_t field_flags; /* of requests */
+    bool failed;         /* GOAWAY ends it: what still arrives is dropped */
+    bool content_left;   /* on_send was called by the current rv_h2_output */
+    int32_t near_id;     /* the stream that the last event was about; 0: none */
+    void *near;          /* the owner's record of it */
     struct rv_h2_watch watch;
 };
 
@@ -67,9 +73,17 @@ static rv_bytes octets_of(const uint8_t *octets, size_t length)
     return rv_slice((const char *)octets, length);
 }
 
-static void *stream_of(const struct rv_h2 *h2, int32_t id)
+/* Several events in a row are about the same stream: the library need not look it up for each. */
+static void *stream_of(struct rv_h2 *h2, int32_t id)
 {
-    return nghttp2_session_get_stream_user_data(h2->session, id);
+    if (h2->near_id == id)
+        return h2->near;
+    void *stream = nghttp2_session_get_stream_user_data(h2->session, id);
+    if (stream != NULL) {
+        h2->near_id = id;
+        h2->near = stream;
+    }
+    return stream;
 }
 
 /* ---- what the session tells ------------------------------------------------------------------------- */
@@ -125,7 +139,7 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
     void *stream = stream_of(h2, id);
     if (stream != NULL && h2->events->on_data != NULL)
         h2->events->on_data(h2->owner, stream, octets_of(data, length));
-    else
+    else if (!h2->grows_windows)
         nghttp2_session_consume(session, id, length);
     return 0;
 }
@@ -147,6 +161,13 @@ static void tell_end(struct rv_h2 *h2, const nghttp2_frame *frame)
         h2->events->on_end(h2->owner, stream);
 }
 
+static void tell_reset(struct rv_h2 *h2, const nghttp2_frame *frame)
+{
+    void *stream = stream_of(h2, frame->hd.stream_id);
+    if (stream != NULL && h2->events->on_reset != NULL)
+        h2->events->on_reset(h2->owner, stream, frame->rst_stream.error_code);
+}
+
 static int on_frame_received(nghttp2_session *session, const nghttp2_frame *frame, void *context)
 {
     struct rv_h2 *h2 = context;
@@ -159,6 +180,9 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
         break;
     case NGHTTP2_DATA:
         tell_end(h2, frame);
+        break;
+    case NGHTTP2_RST_STREAM:
+        tell_reset(h2, frame);
         break;
     case NGHTTP2_SETTINGS:
         if (!is_ack && events->on_settings != NULL)
@@ -184,6 +208,8 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 {
     struct rv_h2 *h2 = context;
     (void)session;
+    if (frame->hd.type == NGHTTP2_GOAWAY && h2->events->on_goaway_sent != NULL)
+        h2->events->on_goaway_sent(h2->owner, frame->goaway.error_code);
     if (frame->hd.type != NGHTTP2_RST_STREAM)
         return 0;
     rv_h2_watch_reset(&h2->watch, (uint32_t)frame->hd.stream_id);
@@ -214,6 +240,8 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
     void *stream = stream_of(h2, id);
     if (stream != NULL)
         h2->events->on_closed(h2->owner, stream, code);
+    if (h2->near_id == id)
+        h2->near_id = 0;
     return 0;
 }
 
@@ -254,12 +282,13 @@ static int send_content(nghttp2_session *session, nghttp2_frame *frame, const ui
 
 /* ---- making one --------------------------------------------------------------------------------------- */
 
-static nghttp2_session_callbacks *callbacks_new(void)
+static nghttp2_session_callbacks *callbacks_new(bool client)
 {
     nghttp2_session_callbacks *callbacks;
     if (nghttp2_session_callbacks_new(&callbacks) != 0)
         return NULL;
-    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
+    if (!client)
+        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
@@ -271,25 +300,52 @@ static nghttp2_session_callbacks *callbacks_new(void)
     return callbacks;
 }
 
-static nghttp2_option *options_new(void)
+static nghttp2_option *options_new(bool grows_windows)
 {
     nghttp2_option *option;
     if (nghttp2_option_new(&option) != 0)
         return NULL;
-    nghttp2_option_set_no_auto_window_update(option, 1);
+    nghttp2_option_set_no_auto_window_update(option, !grows_windows);
     nghttp2_option_set_builtin_recv_extension_type(option, RV_H2_PRIORITY_UPDATE);
     nghttp2_option_set_max_send_header_block_length(option, HEAD_SENT_BYTES_MAX);
     return option;
 }
 
-static rv_error open_session(struct rv_h2 *h2, bool client)
+/* ---- the session's memory ---------------------------------------------------------------------------------- */
+
+static void *take_memory(size_t size, void *memory)
 {
-    nghttp2_session_callbacks *callbacks = callbacks_new();
-    nghttp2_option *option = options_new();
+    return rv_h2_memory_take(memory, size);
+}
+
+static void give_memory(void *block, void *memory)
+{
+    rv_h2_memory_give(memory, block);
+}
+
+static void *take_zeroed(size_t count, size_t size, void *memory)
+{
+    size_t octets;
+    void *block =
+        __builtin_mul_overflow(count, size, &octets) ? NULL : rv_h2_memory_take(memory, octets);
+    return block == NULL ? NULL : memset(block, 0, octets);
+}
+
+static void *resize_memory(void *block, size_t size, void *memory)
+{
+    return rv_h2_memory_resize(memory, block, size);
+}
+
+static rv_error open_session(struct rv_h2 *h2, bool client, struct rv_h2_memory *memory)
+{
+    nghttp2_mem source = {memory, take_memory, give_memory, take_zeroed, resize_memory};
+    nghttp2_mem *from = memory == NULL ? NULL : &source;
+    nghttp2_session_callbacks *callbacks = callbacks_new(client);
+    nghttp2_option *option = options_new(h2->grows_windows);
     int result = NGHTTP2_ERR_NOMEM;
     if (callbacks != NULL && option != NULL)
-        result = client ? nghttp2_session_client_new2(&h2->session, callbacks, h2, option)
-                        : nghttp2_session_server_new2(&h2->session, callbacks, h2, option);
+        result = client ? nghttp2_session_client_new3(&h2->session, callbacks, h2, option, from)
+                        : nghttp2_session_server_new3(&h2->session, callbacks, h2, option, from);
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
     return translate(result);
@@ -311,9 +367,9 @@ static rv_error submit_settings(struct rv_h2 *h2, const struct rv_h2_settings *s
     } else {
         entries[count++] = (nghttp2_settings_entry){NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
                                                     settings->streams_max};
-        /* RFC 9218 section 2.1.1: the tree of RFC 7540 is not followed. */
-        entries[count++] = (nghttp2_settings_entry){NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1};
     }
+    /* RFC 9218 section 2.1.1: the tree of RFC 7540 is not followed. */
+    entries[count++] = (nghttp2_settings_entry){NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1};
     int result = nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, entries, count);
     if (result == 0)
         result = nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
@@ -329,8 +385,13 @@ struct rv_h2 *rv_h2_new(const struct rv_h2_settings *settings, void *owner)
     h2->events = settings->events;
     h2->owner = owner;
     h2->is_client = settings->client;
+    h2->grows_windows = settings->grows_windows;
+    h2->field_flags = settings->keeps_fields
+                          ? NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE
+                          : NGHTTP2_NV_FLAG_NONE;
     h2->watch.preface_left = settings->client ? 0 : RV_H2_PREFACE_BYTES;
-    if (open_session(h2, settings->client) != 0 || submit_settings(h2, settings) != 0) {
+    if (open_session(h2, settings->client, settings->memory) != 0 ||
+        submit_settings(h2, settings) != 0) {
         rv_h2_free(h2);
         return NULL;
     }
@@ -390,7 +451,8 @@ rv_error rv_h2_receive(struct rv_h2 *h2, rv_bytes octets)
 {
     size_t at = 0, fed = 0;
     rv_error error = 0;
-    while (at < octets.len && !h2->failed && error == 0) {
+    bool watches = !h2->is_client || h2->events->on_frame != NULL;
+    while (watches && at < octets.len && !h2->failed && error == 0) {
         size_t used;
         enum rv_h2_seen seen =
             rv_h2_watch_next(&h2->watch, rv_slice(octets.ptr + at, octets.len - at), &used);
@@ -441,12 +503,13 @@ bool rv_h2_is_over(const struct rv_h2 *h2)
 /* ---- messages -------------------------------------------------------------------------------------------- */
 
 /* The library's form of fields, in `room` or on the heap; NULL: no memory. */
-static nghttp2_nv *fields_of(const struct rv_h2_field *fields, size_t count, nghttp2_nv *room)
+static nghttp2_nv *fields_of(const struct rv_h2_field *fields, size_t count, uint8_t flags,
+                             nghttp2_nv *room)
 {
     nghttp2_nv *values = count <= FIELDS_ON_STACK ? room : malloc(count * sizeof *values);
     for (size_t i = 0; values != NULL && i < count; i++)
         values[i] = (nghttp2_nv){(uint8_t *)fields[i].name.ptr, (uint8_t *)fields[i].value.ptr,
-                                 fields[i].name.len, fields[i].value.len, NGHTTP2_NV_FLAG_NONE};
+                                 fields[i].name.len, fields[i].value.len, flags};
     return values;
 }
 
@@ -459,7 +522,8 @@ static void fields_free(nghttp2_nv *values, nghttp2_nv *room)
 rv_error rv_h2_respond(struct rv_h2 *h2, uint32_t id, const struct rv_h2_field *fields,
                        size_t count, bool content)
 {
-    nghttp2_nv room[FIELDS_ON_STACK], *values = fields_of(fields, count, room);
+    nghttp2_nv room[FIELDS_ON_STACK],
+        *values = fields_of(fields, count, NGHTTP2_NV_FLAG_NONE, room);
     if (values == NULL)
         return RV_ENOMEM;
     nghttp2_data_provider provider = {.read_callback = read_content};
@@ -481,7 +545,8 @@ rv_error rv_h2_respond_interim(struct rv_h2 *h2, uint32_t id, int status)
 rv_error rv_h2_trailers(struct rv_h2 *h2, uint32_t id, const struct rv_h2_field *fields,
                         size_t count)
 {
-    nghttp2_nv room[FIELDS_ON_STACK], *values = fields_of(fields, count, room);
+    nghttp2_nv room[FIELDS_ON_STACK],
+        *values = fields_of(fields, count, NGHTTP2_NV_FLAG_NONE, room);
     if (values == NULL)
         return RV_ENOMEM;
     int result = nghttp2_submit_trailer(h2->session, (int32_t)id, values, count);
@@ -494,7 +559,7 @@ rv_error rv_h2_request(struct rv_h2 *h2, const struct rv_h2_field *fields, size_
 {
     if (nghttp2_session_check_request_allowed(h2->session) == 0)
         return RV_EGONE;
-    nghttp2_nv room[FIELDS_ON_STACK], *values = fields_of(fields, count, room);
+    nghttp2_nv room[FIELDS_ON_STACK], *values = fields_of(fields, count, h2->field_flags, room);
     if (values == NULL)
         return RV_ENOMEM;
     nghttp2_data_provider provider = {.read_callback = read_content};
@@ -526,6 +591,8 @@ void rv_h2_consume(struct rv_h2 *h2, uint32_t id, size_t octets)
 void rv_h2_forget(struct rv_h2 *h2, uint32_t id)
 {
     nghttp2_session_set_stream_user_data(h2->session, (int32_t)id, NULL);
+    if (h2->near_id == (int32_t)id)
+        h2->near_id = 0;
 }
 
 /* ---- windows ------------------------------------------------------------------------------------------------ */

@@ -75,6 +75,7 @@ enum rv_h2_error {
 const char *rv_h2_error_name(uint32_t code);
 
 struct rv_h2;
+struct rv_h2_memory; /* h2_memory.h */
 
 struct rv_h2_frame {
     uint32_t length; /* of the payload */
@@ -119,12 +120,16 @@ struct rv_h2_events {
        rv_h2_output has given before, in front of what it gives next. False: it cannot be done, and the
        stream is reset. */
     bool (*on_send)(void *owner, void *stream, rv_bytes frame_head, size_t octets);
+    /* The peer has reset the stream; on_closed follows. */
+    void (*on_reset)(void *owner, void *stream, uint32_t code);
     /* The stream is over, for whatever reason; this is its last event. `code` is 0 when it has ended by
        itself. Must be there. */
     void (*on_closed)(void *owner, void *stream, uint32_t code);
     /* RST_STREAM was sent, by this side's own doing or for a fault of the peer's. */
     void (*on_reset_sent)(void *owner, uint32_t id, uint32_t code);
     void (*on_goaway)(void *owner, uint32_t last_id, uint32_t code, rv_bytes debug);
+    /* GOAWAY was sent, likewise. */
+    void (*on_goaway_sent)(void *owner, uint32_t code);
     /* The answer to rv_h2_ping. */
     void (*on_pong)(void *owner);
     /* The peer's SETTINGS are in force. */
@@ -138,6 +143,10 @@ struct rv_h2_settings {
     uint32_t connection_window_bytes; /* ... and on all; at least 65535 */
     uint32_t head_bytes_max;          /* advertised only (RFC 9113 section 6.5.2) */
     uint32_t frame_bytes_max;         /* 16384 (also for 0) to 16777215 */
+    bool grows_windows; /* the windows grow as content arrives: rv_h2_consume is not needed */
+    bool keeps_fields;  /* fields of requests live as long as the connection, and their names are in
+                           lower case: they are not copied */
+    struct rv_h2_memory *memory; /* what the session takes its memory from; NULL: malloc */
     const struct rv_h2_events *events;
 };
 

@@ -91,6 +91,8 @@ struct rv_tls_client_settings {
     unsigned version_min;    /* 0x0303: TLS 1.2; 0: as the next */
     unsigned version_max;    /* 0: the newest */
     bool insecure;           /* any certificate is taken */
+    const char *protocols;   /* to offer (ALPN), the best first, each behind its length in an octet;
+                              NULL: http/1.1 */
     bool resume; /* the newest session is taken up again; else all handshakes are full */
 };
 
@@ -106,6 +108,7 @@ rv_error rv_tls_client_check(const struct rv_tls_client_settings *settings, char
 struct rv_tls_failure {
     bool begun;         /* the TCP connection was there */
     bool certificate;   /* the server's was not accepted */
+    bool protocol;      /* the server speaks none of the protocols that were offered */
     bool told;          /* TLS itself failed: else the connection broke */
     const char *reason; /* static; NULL: not known */
 };

@@ -123,12 +123,11 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
     return 1;
 }
 
-static void set_manners(SSL_CTX *client, struct rv_tls_context *context)
+static void set_manners(SSL_CTX *client, struct rv_tls_context *context, const char *protocols)
 {
-    static const unsigned char protocols[] = "\x08http/1.1";
     SSL_CTX_set_app_data(client, context);
     SSL_CTX_set_mode(client, SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_alpn_protos(client, protocols, sizeof protocols - 1);
+    SSL_CTX_set_alpn_protos(client, (const unsigned char *)protocols, (unsigned)strlen(protocols));
     SSL_CTX_set_session_cache_mode(client, context->resumes
                                                ? SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL
                                                : SSL_SESS_CACHE_OFF);
@@ -151,7 +150,8 @@ static rv_error open_client(const struct rv_tls_client_settings *settings,
             error = RV_ENOMEM;
     }
     if (error == 0) {
-        set_manners(context->client, context);
+        set_manners(context->client, context,
+                    settings->protocols != NULL ? settings->protocols : "\x08http/1.1");
         error = set_versions(context->client, settings, why);
     }
     if (error == 0)
@@ -214,6 +214,7 @@ void rv_tls_note_failure(struct rv_tls *tls)
         tls->distrusts = true;
         tls->reason = X509_verify_cert_error_string(verdict);
     } else if (error != 0) {
+        tls->refused_protocol = ERR_GET_REASON(error) == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL;
         tls->reason = ERR_reason_error_string(error);
     }
     ERR_clear_error();
@@ -224,6 +225,7 @@ void rv_tls_failure(const struct rv_stream *stream, struct rv_tls_failure *failu
     const struct rv_tls *tls = rv_tls_of(stream);
     *failure = (struct rv_tls_failure){.begun = tls->begun_ns != 0,
                                        .certificate = tls->distrusts,
+                                       .protocol = tls->refused_protocol,
                                        .told = tls->failed,
                                        .reason = tls->reason};
 }

@@ -26,16 +26,17 @@ struct rv_tls {
     size_t owed;                 /* octets of the stream's queue that `rest` carries */
     uint64_t taken;              /* ciphertext that the back end has taken */
     bool waits;
-    bool heard;         /* an octet of the peer's has been seen */
-    bool established;   /* the handshake is done */
-    bool below;         /* records are made below: `rest` and `owed` are of no use any more */
-    bool notified;      /* close_notify is on its way, or withheld */
-    bool ended;         /* the peer's close_notify was read */
-    bool end_held;      /* its FIN lies behind what is kept */
-    bool distrusts;     /* client: the certificate was not accepted */
-    bool failed;        /* TLS itself ... */
-    const char *reason; /* ... and why; static */
-    uint64_t begun_ns;  /* client: when the handshake began */
+    bool heard;            /* an octet of the peer's has been seen */
+    bool established;      /* the handshake is done */
+    bool below;            /* records are made below: `rest` and `owed` are of no use any more */
+    bool notified;         /* close_notify is on its way, or withheld */
+    bool ended;            /* the peer's close_notify was read */
+    bool end_held;         /* its FIN lies behind what is kept */
+    bool distrusts;        /* client: the certificate was not accepted */
+    bool refused_protocol; /* client: the server takes none of those offered */
+    bool failed;           /* TLS itself ... */
+    const char *reason;    /* ... and why; static */
+    uint64_t begun_ns;     /* client: when the handshake began */
 };
 
 /* The certificate of an identity and its key, as DER: every loop parses its own. */

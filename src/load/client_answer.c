@@ -58,12 +58,10 @@ static int read_head(struct rv_load_thread *thread, rv_bytes octets,
     return RV_H1_COMPLETE;
 }
 
-/* Is the content as long as it has to be? */
-static bool length_is_right(struct rv_client *client, const struct rv_exchange *exchange)
+bool rv_client_length_is_right(struct rv_load_thread *thread, const struct rv_exchange *exchange,
+                               uint64_t content)
 {
-    struct rv_load_thread *thread = client->thread;
-    uint64_t content = client->drain.content;
-    uint64_t expected = rv_client_request(client, exchange)->content_expected;
+    uint64_t expected = thread->plan->requests[exchange->request].content_expected;
     if (thread->first_content == RV_LENGTH_ANY) {
         thread->first_content = content;
         thread->recorder.result.first_content = content;
@@ -86,7 +84,7 @@ void rv_client_finish(struct rv_client *client, uint64_t now_us)
         .last_us = now_us,
         .content = client->drain.content,
     };
-    if (length_is_right(client, &exchange))
+    if (rv_client_length_is_right(thread, &exchange, answer.content))
         rv_recorder_answered(recorder, &exchange, &answer);
     else
         rv_recorder_failed(recorder, &exchange, RV_FAILURE_BODY_LENGTH, 0, now_us);

@@ -40,6 +40,22 @@ static enum rv_load_failure connect_failure(int error_number)
     }
 }
 
+void rv_client_note_refused(struct rv_client *client)
+{
+    if (client->refused)
+        return;
+    client->refused = true;
+    atomic_fetch_add_explicit(&client->thread->recorder.view.clients_refused, 1,
+                              memory_order_relaxed);
+}
+
+static bool is_refusal(enum rv_load_failure failure)
+{
+    return failure == RV_FAILURE_CONNECT_REFUSED || failure == RV_FAILURE_CONNECT_UNREACHABLE ||
+           failure == RV_FAILURE_CONNECT_TLS || failure == RV_FAILURE_CONNECT_CERTIFICATE ||
+           failure == RV_FAILURE_CONNECT_PROTOCOL;
+}
+
 /* No address has taken the connection: one request has failed by it. */
 static void could_not_open(struct rv_client *client, enum rv_load_failure failure, int error_number)
 {
@@ -47,12 +63,8 @@ static void could_not_open(struct rv_client *client, enum rv_load_failure failur
     struct rv_recorder *recorder = &thread->recorder;
     struct rv_exchange exchange = rv_client_pop(client);
     rv_recorder_failed(recorder, &exchange, failure, error_number, rv_load_now_us(thread));
-    if (!client->refused &&
-        (failure == RV_FAILURE_CONNECT_REFUSED || failure == RV_FAILURE_CONNECT_UNREACHABLE ||
-         failure == RV_FAILURE_CONNECT_TLS || failure == RV_FAILURE_CONNECT_CERTIFICATE)) {
-        client->refused = true;
-        atomic_fetch_add_explicit(&recorder->view.clients_refused, 1, memory_order_relaxed);
-    }
+    if (is_refusal(failure))
+        rv_client_note_refused(client);
     client->failures++;
     client->attempts = 0;
 }
@@ -94,7 +106,8 @@ static int try_address(struct rv_client *client)
             rv_ports_next(&thread->ports, &to);
         else
             to.port_first = to.port_last = 0; /* then the kernel looks through all */
-        error_number = rv_stream_connect(&client->stream, &thread->loop, &rv_client_events, &to);
+        error_number = rv_stream_connect(&client->stream, &thread->loop,
+                                         &rv_client_speaks(client)->events, &to);
     }
     if (error_number == 0)
         rv_client_set_timer(client, thread->connect_timeout_ms);
@@ -146,17 +159,43 @@ void rv_client_take_turn(struct rv_client *client, uint64_t now_us)
     rv_client_open(client, now_us);
 }
 
+static void attempt_failed(struct rv_client *client, enum rv_load_failure failure, int error_number)
+{
+    rv_client_close(client);
+    if (client->attempts >= client->thread->plan->target.address_count)
+        could_not_open(client, failure, error_number);
+    else
+        client->address = (client->address + 1) % client->thread->plan->target.address_count;
+}
+
+void rv_client_attempt_failed(struct rv_client *client, int error_number)
+{
+    enum rv_load_failure failure = connect_failure(error_number);
+    if (RV_TLS_BUILT && client->stream.secure)
+        rv_client_failed_by_tls(client, error_number, &failure);
+    attempt_failed(client, failure, error_number);
+}
+
+/* TLS can be done with, and the server still not speak what was asked for. */
+static bool is_understood(struct rv_client *client)
+{
+    return !RV_TLS_BUILT || !client->stream.secure || client->h2 == NULL ||
+           rv_client_chose_h2(client);
+}
+
 void rv_client_on_connected(struct rv_stream *stream)
 {
     struct rv_client *client = rv_client_of(stream);
     struct rv_load_thread *thread = client->thread;
     uint64_t now_us = rv_load_now_us(thread), there_us = now_us;
+    if (!is_understood(client)) {
+        attempt_failed(client, RV_FAILURE_CONNECT_PROTOCOL, 0);
+        return;
+    }
     client->state = RV_CLIENT_OPEN;
     client->sent_here = 0;
     client->attempts = 0;
     client->failures = 0;
-    client->skipping = 0;
-    client->partial.len = 0;
     thread->first_address = client->address;
     thread->open++;
     if (thread->open > thread->recorder.result.open_peak)
@@ -166,19 +205,8 @@ void rv_client_on_connected(struct rv_stream *stream)
     rv_recorder_connected(&thread->recorder, there_us - client->opening_us, now_us);
     for (uint32_t i = 0; i < client->count; i++)
         rv_client_exchange(client, i)->opens = true;
-    rv_client_send_waiting(client, now_us);
-}
-
-void rv_client_attempt_failed(struct rv_client *client, int error_number)
-{
-    enum rv_load_failure failure = connect_failure(error_number);
-    if (RV_TLS_BUILT && client->stream.secure)
-        rv_client_failed_by_tls(client, error_number, &failure);
-    rv_client_close(client);
-    if (client->attempts >= client->thread->plan->target.address_count)
-        could_not_open(client, failure, error_number);
-    else
-        client->address = (client->address + 1) % client->thread->plan->target.address_count;
+    if (rv_client_speaks(client)->opened(client, now_us))
+        rv_client_speaks(client)->send(client, now_us);
 }
 
 void rv_client_on_closed(struct rv_stream *stream)
@@ -186,6 +214,7 @@ void rv_client_on_closed(struct rv_stream *stream)
     struct rv_client *client = rv_client_of(stream);
     struct rv_load_thread *thread = client->thread;
     client->state = RV_CLIENT_CLOSED;
+    rv_client_speaks(client)->closed(client);
     if (thread->stopping)
         return;
     if (client->attempts > 0) /* in the middle of the addresses */

@@ -36,6 +36,22 @@ uint64_t rv_client_secured(struct rv_client *client, uint64_t now_us)
     return there_us;
 }
 
+bool rv_client_chose_h2(struct rv_client *client)
+{
+    struct rv_load_result *result = &client->thread->recorder.result;
+    struct rv_tls_facts facts;
+    rv_tls_facts(&client->stream, &facts);
+    if (facts.protocol != NULL && facts.protocol_length == 2 &&
+        memcmp(facts.protocol, "h2", 2) == 0)
+        return true;
+    if (result->tls_failure[0] == '\0')
+        snprintf(result->tls_failure, sizeof result->tls_failure,
+                 facts.protocol == NULL ? "the server chose no protocol"
+                                        : "the server chose \"%.*s\"",
+                 (int)facts.protocol_length, facts.protocol);
+    return false;
+}
+
 static const char *reason_of(const struct rv_tls_failure *failure, int error_number)
 {
     if (failure->reason != NULL)
@@ -53,7 +69,9 @@ bool rv_client_failed_by_tls(struct rv_client *client, int error_number,
     rv_tls_failure(&client->stream, &tls);
     if (!tls.begun || (client->state == RV_CLIENT_OPEN && !tls.told))
         return false;
-    *failure = tls.certificate ? RV_FAILURE_CONNECT_CERTIFICATE : RV_FAILURE_CONNECT_TLS;
+    *failure = tls.certificate ? RV_FAILURE_CONNECT_CERTIFICATE
+               : tls.protocol  ? RV_FAILURE_CONNECT_PROTOCOL
+                               : RV_FAILURE_CONNECT_TLS;
     if (result->tls_failure[0] == '\0')
         snprintf(result->tls_failure, sizeof result->tls_failure, "%s",
                  reason_of(&tls, error_number));

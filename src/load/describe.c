@@ -30,6 +30,8 @@ rv_error rv_load_describe(const struct rv_load_plan *plan, struct rv_load_result
     result->clients = plan->clients;
     result->threads = plan->threads;
     result->pipeline = plan->pipeline > 1 ? plan->pipeline : 1;
+    result->http2 = plan->http2;
+    result->streams = plan->http2 && plan->think_us == 0 && plan->streams > 1 ? plan->streams : 1;
     result->request_kinds = plan->request_count;
     result->requests_max = plan->requests_max;
     result->quota = plan->quota;

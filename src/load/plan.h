@@ -21,6 +21,7 @@ enum rv_arrivals { RV_ARRIVALS_EVEN, RV_ARRIVALS_POISSON };
 
 #define RV_LOAD_CLIENTS_MAX 1000000
 #define RV_LOAD_PIPELINE_MAX 1024
+#define RV_LOAD_STREAMS_MAX 10000
 #define RV_LOAD_THREADS_MAX 256
 
 struct rv_load_plan {
@@ -42,6 +43,8 @@ struct rv_load_plan {
     uint64_t seed;     /* of the Poisson arrivals */
     uint64_t think_us; /* between an answer and the next request of the same client */
     uint32_t pipeline; /* requests in flight on a connection; 0 and 1: one after the other */
+    bool http2;        /* in a build that speaks it (RV_H2_BUILT); then requests have fields */
+    uint32_t streams;  /* HTTP/2: exchanges at once on a connection; 0 and 1: one after the other */
 
     /* ---- connections ---- */
     bool close_each;                  /* a new connection for each request */

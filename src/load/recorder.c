@@ -191,6 +191,19 @@ static void note_errno(struct rv_load_result *result, enum rv_load_failure failu
             (struct rv_load_errno){failure, error_number, count};
 }
 
+static void note_code(struct rv_load_result *result, enum rv_load_failure failure, uint32_t code,
+                      uint64_t count)
+{
+    for (uint32_t i = 0; i < result->code_count; i++) {
+        if (result->codes[i].failure == failure && result->codes[i].code == code) {
+            result->codes[i].count += count;
+            return;
+        }
+    }
+    if (result->code_count < RV_LOAD_CODES_MAX)
+        result->codes[result->code_count++] = (struct rv_load_code){failure, code, count};
+}
+
 static bool is_connect_failure(enum rv_load_failure failure)
 {
     return failure >= RV_FAILURE_CONNECT_REFUSED && failure <= RV_FAILURE_CONNECT_LAST;
@@ -210,12 +223,15 @@ static void bump(_Atomic uint64_t *counter, bool really)
 }
 
 void rv_recorder_failed(struct rv_recorder *recorder, const struct rv_exchange *exchange,
-                        enum rv_load_failure failure, int error_number, uint64_t now_us)
+                        enum rv_load_failure failure, int number, uint64_t now_us)
 {
     struct rv_load_result *result = &recorder->result;
     result->failed++;
     result->failures[failure]++;
-    note_errno(result, failure, error_number, 1);
+    if (rv_load_failure_has_code(failure))
+        note_code(result, failure, (uint32_t)number, 1);
+    else
+        note_errno(result, failure, number, 1);
     rv_hist_record(&result->failing, now_us - exchange->due_us);
     period_at(recorder, now_us)->failed++;
     recorder->last_us = now_us;
@@ -284,6 +300,11 @@ static void add_counts(struct rv_load_result *into, struct rv_load_result *from)
     into->tls_resumed += from->tls_resumed;
     into->reopened += from->reopened;
     into->races += from->races;
+    into->goaways += from->goaways;
+    into->sent_again += from->sent_again;
+    if (from->streams_limit > 0 &&
+        (into->streams_limit == 0 || from->streams_limit < into->streams_limit))
+        into->streams_limit = from->streams_limit;
     into->sent_octets += from->sent_octets;
     into->received_octets += from->received_octets;
     into->content_octets += from->content_octets;
@@ -294,6 +315,8 @@ static void add_counts(struct rv_load_result *into, struct rv_load_result *from)
     for (uint32_t i = 0; i < from->errno_count; i++)
         note_errno(into, from->errnos[i].failure, from->errnos[i].error_number,
                    from->errnos[i].count);
+    for (uint32_t i = 0; i < from->code_count; i++)
+        note_code(into, from->codes[i].failure, from->codes[i].code, from->codes[i].count);
     if (into->first_head == NULL) {
         into->first_head = from->first_head;
         from->first_head = NULL;

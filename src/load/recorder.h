@@ -70,8 +70,9 @@ void rv_recorder_started(struct rv_recorder *recorder, const struct rv_exchange 
                          bool open_model);
 void rv_recorder_answered(struct rv_recorder *recorder, const struct rv_exchange *exchange,
                           const struct rv_answer *answer);
+/* `number`: the errno behind it, 0: none; or HTTP/2's code, of failures that have one. */
 void rv_recorder_failed(struct rv_recorder *recorder, const struct rv_exchange *exchange,
-                        enum rv_load_failure failure, int error_number, uint64_t now_us);
+                        enum rv_load_failure failure, int number, uint64_t now_us);
 void rv_recorder_connected(struct rv_recorder *recorder, uint64_t took_us, uint64_t now_us);
 /* That connection's TLS handshake, which is no part of `took_us`. */
 void rv_recorder_secured(struct rv_recorder *recorder, uint64_t took_us, bool resumed);

@@ -88,7 +88,8 @@ static rv_error our_fields_make(const struct rv_request_parts *parts, struct our
         our_fields_free(ours);
         return RV_ENOMEM;
     }
-    ours->chunked = parts->has_body && user_lists(parts, "Transfer-Encoding", RV_LIT("chunked"));
+    ours->chunked = parts->has_body && !parts->http2 &&
+                    user_lists(parts, "Transfer-Encoding", RV_LIT("chunked"));
     ours->content_length[rv_put_decimal(ours->content_length, parts->body.len)] = '\0';
     const struct rv_request_field fields[OURS_MAX] = {
         {"Host", parts->authority},
@@ -284,5 +285,6 @@ rv_error rv_request_build(const struct rv_request_parts *parts, struct rv_load_r
 void rv_request_free(struct rv_load_request *request)
 {
     free(request->octets);
+    free(request->fields);
     memset(request, 0, sizeof *request);
 }

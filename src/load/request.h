@@ -4,7 +4,7 @@
 #ifndef RV_LOAD_REQUEST_H
 #define RV_LOAD_REQUEST_H
 
-#include "base/bytes.h"
+#include "http/h2.h"
 
 #define RV_LENGTH_ANY UINT64_MAX
 
@@ -16,7 +16,9 @@ struct rv_load_request {
     bool is_idempotent; /* may be sent again when an idle connection turns out closed (RFC 9110
                              section 9.2.2) */
     bool asks_close;    /* the client will not keep the connection: it says so */
-    uint64_t content_expected; /* octets of content that an answer must have; RV_LENGTH_ANY */
+    uint64_t content_expected;  /* octets of content that an answer must have; RV_LENGTH_ANY */
+    struct rv_h2_field *fields; /* HTTP/2: its head (h2_request.h), in slices of `octets`; owned */
+    uint32_t field_count;
 };
 
 struct rv_request_field {
@@ -32,6 +34,7 @@ struct rv_request_parts {
     const char *user_agent; /* NULL: the field is left out */
     const char *accept;     /* NULL: left out */
     bool http_1_0;
+    bool http2; /* it will have fields: its body is never chunked */
     /* The Connection field. Neither: it is left out, as the version's default will do. */
     bool says_keep_alive;
     bool says_close;

@@ -4,6 +4,8 @@
  */
 #include "load/result.h"
 
+#include "http/h2.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,6 +29,27 @@ const char *rv_load_failure_name(enum rv_load_failure failure)
 const char *rv_load_failure_text(enum rv_load_failure failure)
 {
     return failures[failure].text;
+}
+
+bool rv_load_failure_has_code(enum rv_load_failure failure)
+{
+    return failure == RV_FAILURE_STREAM_RESET || failure == RV_FAILURE_GOAWAY ||
+           failure == RV_FAILURE_HTTP2_ERROR;
+}
+
+/* Files are read by builds that do not speak HTTP/2, too. */
+const char *rv_load_code_name(uint32_t code, char room[RV_LOAD_CODE_ROOM])
+{
+    switch (code) {
+#define RV_CODE_NAME(name, value)                                                                  \
+    case value:                                                                                    \
+        return #name;
+        RV_H2_ERRORS(RV_CODE_NAME)
+#undef RV_CODE_NAME
+    default:
+        snprintf(room, RV_LOAD_CODE_ROOM, "%" PRIu32, code);
+        return room;
+    }
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
@@ -142,8 +165,15 @@ static bool was_steady(const struct rv_load_result *result)
 {
     bool time_alone = result->duration_us > 0 && result->requests_max == 0 && result->quota == 0;
     bool unpaced = result->think_us == 0 && result->connect_rate_per_s == 0;
-    return time_alone && unpaced && result->failed == 0 && result->elapsed_us >= 3000000 &&
-           result->clients <= 1000;
+    bool unbound = result->streams_limit == 0; /* by the server: else clients wait for its leave */
+    return time_alone && unpaced && unbound && result->failed == 0 &&
+           result->elapsed_us >= 3000000 && result->clients <= 1000;
+}
+
+uint64_t rv_load_at_once(const struct rv_load_result *result)
+{
+    uint64_t at_once = result->http2 ? result->streams : result->pipeline;
+    return at_once == 0 ? 1 : at_once;
 }
 
 /* Little's law, N = X R: as many requests were in flight on average (the integral of all their times) as
@@ -152,8 +182,8 @@ static struct rv_load_law little(const struct rv_load_result *result)
 {
     double busy = (double)(result->service.sum + result->opening.sum + result->failing.sum +
                            result->unfinished.sum);
-    double room = (double)result->clients * (double)(result->pipeline == 0 ? 1 : result->pipeline) *
-                  (double)result->elapsed_us;
+    uint64_t at_once = rv_load_at_once(result);
+    double room = (double)result->clients * (double)at_once * (double)result->elapsed_us;
     bool steady = was_steady(result);
     struct rv_load_law law = {.name = steady ? "requests in flight on average = clients, nearly"
                                              : "requests in flight on average <= clients"};

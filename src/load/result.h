@@ -31,6 +31,7 @@
     X(CONNECT_OTHER, "connect_other", "connecting failed")                                         \
     X(CONNECT_TLS, "tls_handshake", "TLS handshake failed")                                        \
     X(CONNECT_CERTIFICATE, "tls_certificate", "certificate not accepted")                          \
+    X(CONNECT_PROTOCOL, "http2_refused", "HTTP/2 not spoken by the server")                        \
     X(SEND_RESET, "send_reset", "reset while sending the request")                                 \
     X(SEND_TIMEOUT, "send_timeout", "request not taken within the time limit")                     \
     X(WAIT_RESET, "wait_reset", "reset before the first byte")                                     \
@@ -47,10 +48,13 @@
     X(BODY_MALFORMED, "body_malformed", "bad chunk")                                               \
     X(BODY_LONG, "body_long", "octets behind the end of the body")                                 \
     X(BODY_LENGTH, "body_length", "body not of the length asked for")                              \
+    X(STREAM_RESET, "stream_reset", "stream reset by the server")                                  \
+    X(GOAWAY, "goaway", "ended by the server with GOAWAY")                                         \
+    X(HTTP2_ERROR, "http2_error", "the server broke a rule of HTTP/2")                             \
     X(MEMORY, "memory", "out of memory here")
 
 /* The last of those that kept a connection from coming about. */
-#define RV_FAILURE_CONNECT_LAST RV_FAILURE_CONNECT_CERTIFICATE
+#define RV_FAILURE_CONNECT_LAST RV_FAILURE_CONNECT_PROTOCOL
 
 enum rv_load_failure {
 #define RV_FAILURE_ID(id, name, text) RV_FAILURE_##id,
@@ -61,6 +65,21 @@ enum rv_load_failure {
 
 const char *rv_load_failure_name(enum rv_load_failure failure);
 const char *rv_load_failure_text(enum rv_load_failure failure);
+
+/* Has it an error code of HTTP/2 (RFC 9113 section 7) in place of an errno? */
+bool rv_load_failure_has_code(enum rv_load_failure failure);
+
+/* "REFUSED_STREAM", or in decimal one that has no name: in `room`. */
+#define RV_LOAD_CODE_ROOM 24
+const char *rv_load_code_name(uint32_t code, char room[RV_LOAD_CODE_ROOM]);
+
+/* Those of HTTP/2 that were seen with a failure. */
+#define RV_LOAD_CODES_MAX 32
+struct rv_load_code {
+    enum rv_load_failure failure;
+    uint32_t code;
+    uint64_t count;
+};
 
 /* The errno values seen with a failure, for those that come from the kernel. */
 #define RV_LOAD_ERRNOS_MAX 32
@@ -111,7 +130,8 @@ struct rv_load_result {
     char *host;
     char *document; /* path and query of the first request */
     uint16_t port;
-    bool open_model, poisson, close_each, keep_alive_1_0;
+    bool open_model, poisson, close_each, keep_alive_1_0, http2;
+    uint32_t streams; /* HTTP/2: exchanges at once on a connection; 0 and 1: one after the other */
     uint32_t clients, threads, pipeline, request_kinds;
     uint64_t requests_max, quota, duration_us, requests_per_connection, think_us, timeout_us;
     double rate_per_s, connect_rate_per_s;
@@ -136,7 +156,8 @@ struct rv_load_result {
     uint64_t queued;      /* open model: due while every client was busy */
     uint64_t failures[RV_FAILURE_COUNT];
     struct rv_load_errno errnos[RV_LOAD_ERRNOS_MAX];
-    uint32_t errno_count;
+    struct rv_load_code codes[RV_LOAD_CODES_MAX];
+    uint32_t errno_count, code_count;
     uint64_t statuses[1000]; /* answers by their status code */
     uint64_t interim;        /* 1xx heads, which are no answers */
     uint64_t other_length; /* answered, but with content not as long as the first answer's; counted
@@ -147,7 +168,11 @@ struct rv_load_result {
     uint64_t connects;       /* that were opened */
     uint64_t connects_tried; /* attempts, at each address */
     uint64_t open_peak;
-    uint64_t reopened; /* opened because the server had closed one after an answer */
+    uint64_t reopened;      /* opened because the server had closed one after an answer */
+    uint64_t goaways;       /* HTTP/2: connections that the server has ended with GOAWAY */
+    uint64_t sent_again;    /* HTTP/2: requests that the server had not looked at, by its word */
+    uint32_t streams_limit; /* HTTP/2: at once on a connection, by the server's SETTINGS, where that
+                               was less than `streams`; the lowest; 0: it was not */
     uint64_t races; /* requests that met a connection the server was closing, and were sent again */
 
     /* ---- TLS ---- */
@@ -201,6 +226,9 @@ void rv_load_result_free(struct rv_load_result *result);
 
 /* Every answered request's total, as one histogram that the caller frees. */
 rv_error rv_load_result_total(const struct rv_load_result *result, struct rv_hist *total);
+
+/* Requests that a connection may have at once: the pipeline's depth, or the streams. */
+uint64_t rv_load_at_once(const struct rv_load_result *result);
 
 uint64_t rv_load_answered_between(const struct rv_load_result *result, int first, int last);
 

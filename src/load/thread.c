@@ -5,6 +5,7 @@
 #include "load/thread.h"
 
 #include "base/clock.h"
+#include "http/h2_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,9 @@ static uint64_t ms_up(uint64_t us)
 
 static void set_limits(struct rv_load_thread *thread, const struct rv_load_plan *plan)
 {
-    thread->pipeline = plan->pipeline > 1 && plan->think_us == 0 ? plan->pipeline : 1;
+    thread->pipeline = plan->http2 ? plan->streams : plan->pipeline;
+    if (thread->pipeline == 0 || plan->think_us > 0)
+        thread->pipeline = 1;
     thread->requests_per_connection = plan->close_each ? 1 : plan->requests_per_connection;
     if (thread->requests_per_connection == 0)
         thread->requests_per_connection = UINT64_MAX;
@@ -129,13 +132,19 @@ rv_error rv_load_thread_open(struct rv_load_thread *thread, struct rv_load_share
     }
     thread->clients = calloc(clients, sizeof *thread->clients);
     thread->rings = calloc((size_t)clients * thread->pipeline, sizeof *thread->rings);
-    if (thread->clients == NULL || thread->rings == NULL) {
+    if (RV_H2_BUILT && plan->http2)
+        thread->h2_memory = rv_h2_memory_new();
+    if (thread->clients == NULL || thread->rings == NULL ||
+        (plan->http2 && thread->h2_memory == NULL)) {
         rv_load_thread_close(thread);
         return RV_ENOMEM;
     }
-    for (uint32_t i = 0; i < clients; i++)
-        rv_client_init(&thread->clients[i], thread, thread->rings + (size_t)i * thread->pipeline);
-    return 0;
+    for (uint32_t i = 0; i < clients && error == 0; i++)
+        error = rv_client_init(&thread->clients[i], thread,
+                               thread->rings + (size_t)i * thread->pipeline);
+    if (error != 0)
+        rv_load_thread_close(thread);
+    return error;
 }
 
 void rv_load_thread_close(struct rv_load_thread *thread)
@@ -143,6 +152,8 @@ void rv_load_thread_close(struct rv_load_thread *thread)
     if (thread->clients != NULL)
         for (uint32_t i = 0; i < thread->client_count; i++)
             rv_client_free(&thread->clients[i]);
+    if (RV_H2_BUILT)
+        rv_h2_memory_free(thread->h2_memory);
     free(thread->clients);
     free(thread->rings);
     rv_loop_close(&thread->loop);
@@ -191,8 +202,9 @@ static bool lease(struct rv_load_thread *thread)
 /* Nothing more is to be had for this client. What it holds open could keep others from being served. */
 static void retire(struct rv_load_thread *thread, struct rv_client *client)
 {
-    if (client->count > 0)
+    if (rv_client_busy(client) > 0 || client->retired)
         return; /* asked again when the last one is answered */
+    client->retired = true;
     thread->retired++;
     rv_client_close(client);
 }
@@ -211,13 +223,13 @@ static bool may_go_on(struct rv_load_thread *thread, struct rv_client *client)
 /* Only a client that has another request ahead thinks about it. */
 static void next_closed(struct rv_load_thread *thread, struct rv_client *client, uint64_t now_us)
 {
-    if (!may_go_on(thread, client))
-        return;
-    if (thread->plan->think_us == 0) {
+    while (rv_client_has_room(client) && may_go_on(thread, client)) {
+        if (thread->plan->think_us > 0) {
+            client->rest_us = now_us + thread->plan->think_us;
+            queue_append(&thread->resting, client);
+            return;
+        }
         rv_client_start(client, now_us, now_us);
-    } else {
-        client->rest_us = now_us + thread->plan->think_us;
-        queue_append(&thread->resting, client);
     }
 }
 
@@ -231,9 +243,8 @@ static void begin_client(struct rv_load_thread *thread, struct rv_client *client
     thread->firsts--;
     client->quota_left--;
     rv_client_start(client, now_us, now_us);
-    for (uint32_t more = 1; more < thread->pipeline && client->count > 0; more++)
-        if (client->count < thread->pipeline && may_go_on(thread, client))
-            rv_client_start(client, now_us, now_us);
+    if (rv_client_busy(client) > 0)
+        next_closed(thread, client, now_us);
 }
 
 static void begin_clients(struct rv_load_thread *thread, uint64_t now_us)
@@ -262,22 +273,43 @@ static void add_to_free(struct rv_load_thread *thread, struct rv_client *client)
     thread->free = client;
 }
 
-/* A client for one more request: one that was used, or one that was not yet. */
+/* Does its connection carry several exchanges, none of which waits for another? */
+static bool shares(const struct rv_client *client)
+{
+    return client->h2 != NULL;
+}
+
+/* Those that cannot take anything just now come back with their next answer. */
+static void drop_unfit(struct rv_load_thread *thread)
+{
+    struct rv_client *client;
+    while ((client = thread->free) != NULL &&
+           (client->state == RV_CLIENT_WAITING || !rv_client_has_room(client))) {
+        thread->free = client->next;
+        client->in_free = false;
+    }
+}
+
+/* A client for one more request: one that was used, or one that was not yet. One whose connection is shared
+   stays in the list until it is full. */
 static struct rv_client *take_free(struct rv_load_thread *thread)
 {
     struct rv_client *client = thread->free;
-    if (client != NULL) {
-        thread->free = client->next;
-        client->in_free = false;
-    } else if (thread->untouched > 0) {
+    if (client == NULL && thread->untouched > 0) {
         client = &thread->clients[thread->client_count - thread->untouched];
         thread->untouched--;
+        if (shares(client))
+            add_to_free(thread, client);
+    } else if (client != NULL && !shares(client)) {
+        thread->free = client->next;
+        client->in_free = false;
     }
     return client;
 }
 
-static bool has_free(const struct rv_load_thread *thread)
+static bool has_free(struct rv_load_thread *thread)
 {
+    drop_unfit(thread);
     return thread->free != NULL || thread->untouched > 0;
 }
 
@@ -305,7 +337,7 @@ static void next_open(struct rv_load_thread *thread, struct rv_client *client, u
 {
     if (!has_free(thread))
         thread->starved_us = now_us;
-    if (client->count < thread->pipeline)
+    if (rv_client_has_room(client))
         add_to_free(thread, client);
     start_due(thread, now_us);
 }
@@ -384,7 +416,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 }
 
 /* When there is something to do even if nothing arrives. */
-static uint64_t next_us(const struct rv_load_thread *thread)
+static uint64_t next_us(struct rv_load_thread *thread)
 {
     uint64_t next = thread->deadline_us;
     if (thread->resting.first != NULL)

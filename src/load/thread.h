@@ -41,8 +41,9 @@ struct rv_load_thread {
     struct rv_loop loop;
     struct rv_recorder recorder;
     struct rv_head_memo memo;
-    uint32_t pipeline;
-    uint64_t requests_per_connection;        /* UINT64_MAX: any number */
+    struct rv_h2_memory *h2_memory;   /* owned; of the sessions of all clients; NULL: HTTP/1 */
+    uint32_t pipeline;                /* exchanges that a connection may have at once */
+    uint64_t requests_per_connection; /* UINT64_MAX: any number */
     uint64_t timeout_ms, connect_timeout_ms; /* UINT64_MAX: none */
 
     struct rv_client *clients; /* owned */
@@ -94,7 +95,7 @@ static inline uint64_t rv_load_now_us(struct rv_load_thread *thread)
     return rv_loop_clock_ns(&thread->loop) / 1000;
 }
 
-/* The client has room for another exchange: it starts one, rests, waits for one that is due, or retires. */
+/* The client may have room for more exchanges: it starts them, rests, waits for one that is due, or retires. */
 void rv_load_thread_next(struct rv_load_thread *thread, struct rv_client *client, uint64_t now_us);
 
 /* The client needs a connection: opens it, or lets it wait for its turn. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CODES_NAMED 14 /* of HTTP/2, from 0 on (RFC 9113 section 7) */
 #define SAMPLES_MAX 100000000u
 
 /* ---- what it is -------------------------------------------------------------------------------------- */
@@ -89,6 +90,44 @@ static void get_errnos(struct rv_json_reader *reader, const struct rv_json_place
     }
 }
 
+/* "REFUSED_STREAM", or the number of one without a name. */
+static bool code_of(const char *name, uint32_t *code)
+{
+    char room[RV_LOAD_CODE_ROOM];
+    uint64_t number;
+    if (rv_bytes_to_u64(rv_str(name), &number)) {
+        *code = (uint32_t)number;
+        return number <= UINT32_MAX;
+    }
+    for (*code = 0; *code < CODES_NAMED; ++*code)
+        if (strcmp(rv_load_code_name(*code, room), name) == 0)
+            return true;
+    return false;
+}
+
+static void get_codes(struct rv_json_reader *reader, const struct rv_json_place *failure,
+                      enum rv_load_failure kind, struct rv_load_result *result)
+{
+    struct rv_json_place codes = rv_json_object_at(reader, failure, "codes");
+    const char *name;
+    json_t *count;
+    json_object_foreach((json_t *)codes.value, name, count)
+    {
+        struct rv_load_code seen = {.failure = kind};
+        bool known = code_of(name, &seen.code);
+        seen.count = rv_json_count_of(reader, &codes, name, count, INT64_MAX);
+        if (!known)
+            rv_json_refuse(reader, &codes, name, "is no error code of HTTP/2");
+        else if (result->code_count == RV_LOAD_CODES_MAX)
+            rv_json_refuse(reader, &codes, name, "is one code too many: there are %d at most",
+                           RV_LOAD_CODES_MAX);
+        else
+            result->codes[result->code_count++] = seen;
+        if (reader->error != 0)
+            return;
+    }
+}
+
 static enum rv_load_failure failure_of(const char *name)
 {
     enum rv_load_failure failure = 0;
@@ -113,6 +152,8 @@ static void get_failures(struct rv_json_reader *reader, const struct rv_json_pla
         struct rv_json_place failure = rv_json_object_at(reader, &failures, name);
         result->failures[kind] = rv_json_get_count(reader, &failure, "count", INT64_MAX);
         get_errnos(reader, &failure, kind, result);
+        if (rv_load_failure_has_code(kind))
+            get_codes(reader, &failure, kind, result);
     }
 }
 
@@ -263,6 +304,8 @@ static void get_result(struct rv_json_reader *reader, const struct rv_json_place
     get_failures(reader, top, result);
     get_statuses(reader, top, result);
     get_nested(reader, top, "connections", rv_json_connections, result);
+    if (json_object_get(top->value, "http2") != NULL) /* likewise */
+        get_nested(reader, top, "http2", rv_json_http2, result);
     if (json_object_get(top->value, "tls") != NULL)
         get_nested(reader, top, "tls", rv_json_tls, result);
     get_nested(reader, top, "octets", rv_json_octets, result);

@@ -78,6 +78,14 @@ static const struct rv_json_member connections[] = {
     RESULT(races),
 };
 
+static const struct rv_json_member http2[] = {
+    RESULT(http2),
+    RESULT(streams),
+    RESULT(streams_limit),
+    RESULT(goaways),
+    RESULT(sent_again),
+};
+
 static const struct rv_json_member tls[] = {
     RESULT(tls),
     RESULT_AS(tls_version, RV_JSON_TEXT),
@@ -169,6 +177,7 @@ const struct rv_json_table rv_json_plan = TABLE(plan);
 const struct rv_json_table rv_json_when = TABLE(when);
 const struct rv_json_table rv_json_requests = TABLE(requests);
 const struct rv_json_table rv_json_connections = TABLE(connections);
+const struct rv_json_table rv_json_http2 = TABLE(http2);
 const struct rv_json_table rv_json_tls = TABLE(tls);
 const struct rv_json_table rv_json_octets = TABLE(octets);
 const struct rv_json_table rv_json_first = TABLE(first);

@@ -13,6 +13,7 @@ extern const struct rv_json_table rv_json_plan;        /* "plan" */
 extern const struct rv_json_table rv_json_when;        /* started_us, elapsed_us */
 extern const struct rv_json_table rv_json_requests;    /* "requests" */
 extern const struct rv_json_table rv_json_connections; /* "connections" */
+extern const struct rv_json_table rv_json_http2;       /* "http2" */
 extern const struct rv_json_table rv_json_tls;         /* "tls" */
 extern const struct rv_json_table rv_json_octets;      /* "octets" */
 extern const struct rv_json_table rv_json_first;       /* server_software, first_head */

@@ -38,6 +38,20 @@ static json_t *errnos_of(const struct rv_load_result *result, enum rv_load_failu
     return whole(errnos, ok);
 }
 
+/* HTTP/2's, by their names. */
+static json_t *codes_of(const struct rv_load_result *result, enum rv_load_failure failure)
+{
+    json_t *codes = json_object();
+    bool ok = codes != NULL;
+    for (uint32_t i = 0; ok && i < result->code_count; i++) {
+        char room[RV_LOAD_CODE_ROOM];
+        if (result->codes[i].failure == failure)
+            ok = rv_json_put(codes, rv_load_code_name(result->codes[i].code, room),
+                             rv_json_of_count(result->codes[i].count));
+    }
+    return whole(codes, ok);
+}
+
 /* Those that happened. */
 static json_t *failures_of(const struct rv_load_result *result)
 {
@@ -56,6 +70,8 @@ static json_t *failures_of(const struct rv_load_result *result)
             ok = rv_json_put(failure, "errnos", errnos);
         else
             json_decref(errnos);
+        if (ok && rv_load_failure_has_code(i))
+            ok = rv_json_put(failure, "codes", codes_of(result, i));
     }
     return whole(failures, ok);
 }
@@ -214,6 +230,7 @@ static bool put_seen(json_t *object, const struct rv_load_result *result)
            rv_json_put(object, "failures", failures_of(result)) &&
            rv_json_put(object, "statuses", statuses_of(result)) &&
            rv_json_put(object, "connections", rv_json_of_record(rv_json_connections, result)) &&
+           rv_json_put(object, "http2", rv_json_of_record(rv_json_http2, result)) &&
            rv_json_put(object, "tls", rv_json_of_record(rv_json_tls, result)) &&
            rv_json_put(object, "octets", rv_json_of_record(rv_json_octets, result)) &&
            rv_json_put_members(object, rv_json_first, result) &&

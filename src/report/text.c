@@ -88,6 +88,9 @@ static void write_heading(const struct rv_load_result *result, FILE *file)
         fprintf(file, " (HTTP/1.0)");
     if (result->pipeline > 1)
         fprintf(file, ", pipelined by %" PRIu32, result->pipeline);
+    if (result->http2)
+        fprintf(file, ", HTTP/2 with %" PRIu32 " stream%s each", result->streams,
+                result->streams == 1 ? "" : "s");
     write_how_much(result, file);
     fprintf(file, ", %" PRIu32 " thread%s", result->threads, result->threads == 1 ? "" : "s");
     if (result->evidence.kernel[0] != '\0')
@@ -154,6 +157,21 @@ static void write_statuses(const struct rv_load_result *result, FILE *file)
                 result->other_length, result->first_content);
 }
 
+static void write_codes(const struct rv_load_result *result, enum rv_load_failure failure,
+                        FILE *file)
+{
+    const char *start = "  (";
+    char room[RV_LOAD_CODE_ROOM];
+    for (uint32_t i = 0; i < result->code_count; i++) {
+        if (result->codes[i].failure != failure)
+            continue;
+        fprintf(file, "%s%s %" PRIu64, start, rv_load_code_name(result->codes[i].code, room),
+                result->codes[i].count);
+        start = ", ";
+    }
+    fprintf(file, "%s\n", start[0] == ',' ? ")" : "");
+}
+
 static void write_errnos(const struct rv_load_result *result, enum rv_load_failure failure,
                          FILE *file)
 {
@@ -181,7 +199,10 @@ static void write_failures(const struct rv_load_result *result, FILE *file)
             continue;
         fprintf(file, "%-12s %" PRIu64 " %s", label, result->failures[i],
                 rv_load_failure_text(failure));
-        write_errnos(result, failure, file);
+        if (rv_load_failure_has_code(failure))
+            write_codes(result, failure, file);
+        else
+            write_errnos(result, failure, file);
         label = "";
     }
 }
@@ -203,6 +224,27 @@ static void write_tls(const struct rv_load_result *result, FILE *file)
                 result->tls_version, result->tls_cipher,
                 result->tls_temp_key[0] == '\0' ? "" : ", ", result->tls_temp_key, result->tls_full,
                 result->tls_full == 1 ? "" : "s", result->tls_resumed);
+}
+
+static void write_http2(const struct rv_load_result *result, FILE *file)
+{
+    const char *start = "HTTP/2       ";
+    if (result->streams_limit > 0) {
+        fprintf(
+            file, "%sthe server allowed %" PRIu32 " stream%s at once on a connection, not %" PRIu32,
+            start, result->streams_limit, result->streams_limit == 1 ? "" : "s", result->streams);
+        start = "; ";
+    }
+    if (result->goaways > 0 || result->sent_again > 0) {
+        fprintf(file,
+                "%s%" PRIu64 " connection%s ended with GOAWAY, %" PRIu64
+                " request%s sent again that the server had not looked at",
+                start, result->goaways, result->goaways == 1 ? "" : "s", result->sent_again,
+                result->sent_again == 1 ? "" : "s");
+        start = "; ";
+    }
+    if (start[0] == ';')
+        fputc('\n', file);
 }
 
 /* ---- what it cost ----------------------------------------------------------------------------------------------- */
@@ -315,6 +357,7 @@ rv_error rv_report_text(const struct rv_load_result *result, FILE *file)
     write_statuses(result, file);
     write_failures(result, file);
     write_connections(result, file);
+    write_http2(result, file);
     write_tls(result, file);
     rv_error error = rv_text_times(result, file);
     if (error != 0)

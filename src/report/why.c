@@ -18,6 +18,7 @@ static const struct {
     {"unreachable", rv_why_unreachable},
     {"certificate", rv_why_certificate},
     {"tls_handshake", rv_why_handshake},
+    {"http2_refused", rv_why_http2},
     {"descriptors_here", rv_why_descriptors_here},
     {"ports_exhausted", rv_why_ports},
     {"memory", rv_why_memory},

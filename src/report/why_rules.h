@@ -25,7 +25,7 @@ const char *rv_plural(uint64_t count);
 rv_why_rule rv_why_refused, rv_why_ports, rv_why_descriptors_here, rv_why_descriptors_there,
     rv_why_accept_queue, rv_why_unix_queue, rv_why_syn_queue, rv_why_unreachable,
     rv_why_connect_timeouts;
-rv_why_rule rv_why_certificate, rv_why_handshake;
+rv_why_rule rv_why_certificate, rv_why_handshake, rv_why_http2;
 rv_why_rule rv_why_time_outs, rv_why_unanswered, rv_why_broken_off, rv_why_not_http,
     rv_why_error_answers, rv_why_race, rv_why_no_keep_alive, rv_why_stall, rv_why_pool_limit,
     rv_why_server_cpu, rv_why_delayed_ack;

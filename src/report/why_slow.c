@@ -46,7 +46,7 @@ bool rv_why_stall(const struct rv_load_result *result, struct rv_finding *findin
 {
     const struct rv_hist *service = &result->service;
     uint64_t longest = service->max, fewest, usual;
-    uint64_t room = (uint64_t)result->clients * (result->pipeline == 0 ? 1 : result->pipeline);
+    uint64_t room = (uint64_t)result->clients * rv_load_at_once(result);
     char text[RV_FIGURE_MAX];
     if (service->total == 0 || longest < STALL_US || room < 2 || result->open_model ||
         longest < STALL_OVER_MEDIAN * rv_hist_percentile(service, 50) ||

@@ -1,6 +1,6 @@
 /*
  * What TLS kept from coming about (why_rules.h): certificates that were not accepted, handshakes that
- * failed, in the words of the library that judged them.
+ * failed, in the words of the library that judged them; a server that does not speak HTTP/2.
  */
 #include "report/why_rules.h"
 
@@ -35,4 +35,22 @@ bool rv_why_handshake(const struct rv_load_result *result, struct rv_finding *fi
     return rv_finding_advises(finding,
                               "Compare what both sides take: --tls-version, --ciphers, and --cert "
                               "where the server wants a client's certificate.");
+}
+
+bool rv_why_http2(const struct rv_load_result *result, struct rv_finding *finding)
+{
+    uint64_t failed = result->failures[RV_FAILURE_CONNECT_PROTOCOL];
+    if (failed == 0)
+        return false;
+    rv_finding_says(finding,
+                    "The server does not speak HTTP/2 here: %" PRIu64 " request%s failed by it",
+                    failed, rv_plural(failed));
+    if (result->tls && result->tls_failure[0] != '\0')
+        rv_finding_adds(finding, " (%s).", result->tls_failure);
+    else
+        rv_finding_adds(finding, ".");
+    return rv_finding_advises(finding,
+                              result->tls ? "Leave out --http2, or have the server offer h2 (ALPN)."
+                                          : "Leave out --http2, or have the server take HTTP/2 in "
+                                            "the clear; most speak it over https alone.");
 }
