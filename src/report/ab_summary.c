@@ -28,7 +28,7 @@ static bool counts_as_length(enum rv_load_failure failure)
 static bool counts_as_exception(enum rv_load_failure failure)
 {
     return failure == RV_FAILURE_HEAD_MALFORMED || failure == RV_FAILURE_BODY_MALFORMED ||
-           failure == RV_FAILURE_MEMORY;
+           failure == RV_FAILURE_HTTP2_ERROR || failure == RV_FAILURE_MEMORY;
 }
 
 static struct rv_ab_failures sort_failures(const struct rv_load_result *result,

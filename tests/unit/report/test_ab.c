@@ -223,9 +223,9 @@ static void each_failure_is_counted_once_and_in_one_kind(void **state)
     for (enum rv_load_failure failure = 0; failure < RV_FAILURE_COUNT; failure++)
         failure_of(result, failure);
     expect_line(result, &(struct rv_ab_options){0},
-                "Complete requests:      29\n"
-                "Failed requests:        25\n"
-                "   (Connect: 9, Receive: 8, Length: 3, Exceptions: 5)\n"
+                "Complete requests:      34\n"
+                "Failed requests:        30\n"
+                "   (Connect: 10, Receive: 11, Length: 3, Exceptions: 6)\n"
                 "Write errors:           2\n");
 }
 
