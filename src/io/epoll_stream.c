@@ -279,11 +279,14 @@ void rv_epoll_stream_event(struct rv_stream *stream, uint32_t events)
     if ((events & (EPOLLERR | EPOLLHUP)) != 0 && is_hurt(stream, events))
         return;
     if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
-        if ((events & EPOLLRDHUP) != 0)
+        if ((events & EPOLLRDHUP) != 0 && (events & EPOLLERR) == 0)
             stream->end_ahead = true; /* said once: it must outlive pauses and turns */
         if (stream->paused)
             stream->readable = true;
         else
+            rv_epoll_receive(stream);
+        /* Behind the octets in front of a reset lies an error, not a FIN: the next recv tells. */
+        if ((events & EPOLLERR) != 0 && !stream->closed && !stream->paused)
             rv_epoll_receive(stream);
     }
     if ((events & EPOLLOUT) != 0 && !stream->closed && stream->blocked)

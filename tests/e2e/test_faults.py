@@ -9,6 +9,7 @@ import contextlib
 import os
 import random
 import resource
+import signal
 import socket
 import struct
 import threading
@@ -261,6 +262,22 @@ def test_sigpipe_does_not_kill(servers):
             client.send(get("/sizer?size=100000000"))
             client.receive(1)
             client.reset()
+
+
+def test_a_reset_right_behind_a_request_is_no_half_close(demo):
+    """Both in one event: nobody is left to answer, and the connection is not kept for it."""
+    before = descriptors(demo.pid)
+    clients = [Client(demo.port) for _ in range(20)]
+    for client in clients:
+        assert client.ask(OK).body == b"Ok"
+    os.kill(demo.pid, signal.SIGSTOP)
+    try:
+        for client in clients:
+            client.send(get("/sleep?ms=60000"))
+            client.reset()
+    finally:
+        os.kill(demo.pid, signal.SIGCONT)
+    wait_until(lambda: descriptors(demo.pid) <= before, 10, "closed descriptors")
 
 
 # ---- no descriptors left -------------------------------------------------------------------------
