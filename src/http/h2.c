@@ -307,6 +307,8 @@ static nghttp2_option *options_new(bool grows_windows)
         return NULL;
     nghttp2_option_set_no_auto_window_update(option, !grows_windows);
     nghttp2_option_set_builtin_recv_extension_type(option, RV_H2_PRIORITY_UPDATE);
+    /* It counts a frame anew for each piece of its head. The owner counts frames. */
+    nghttp2_option_set_max_continuations(option, SIZE_MAX);
     nghttp2_option_set_max_send_header_block_length(option, HEAD_SENT_BYTES_MAX);
     return option;
 }

@@ -105,6 +105,12 @@ class Server:
         return int(next(re.search(r":(\d+)/?$", a).group(1) for a in self.addresses
                         if a.startswith("http")))
 
+    @property
+    def ports(self):
+        """The ports of all addresses that have one."""
+        return [int(re.search(r":(\d+)/?$", a).group(1)) for a in self.addresses
+                if a.startswith("http")]
+
     def url(self, path):
         return f"http://127.0.0.1:{self.port}{path}"
 
@@ -168,10 +174,14 @@ class Servers:
         return self.start(["bash", "-c", script, "bash", program("rivulet"), "serve", "--demo",
                            *arguments], pass_fds=[listener.fileno()])
 
-    def wire(self, preset="asan", listen="127.0.0.1:0", **numbers):
-        """wire_target; `head_timeout_ms=500` becomes `--head-timeout-ms 500`."""
+    def wire(self, preset="asan", listen="127.0.0.1:0", tls=False, **numbers):
+        """wire_target; `head_timeout_ms=500` becomes `--head-timeout-ms 500`. With `tls` it has a
+        second address, which speaks that."""
         popen = {key: numbers.pop(key) for key in ("preexec_fn", "expect_end") if key in numbers}
         command = [program("wire_target", preset), str(self.wire_file), "--listen", listen]
+        if tls:
+            command += ["--tls-listen", "127.0.0.1:0"]
+            popen["addresses"] = 2
         for name, number in numbers.items():
             command += ["--" + name.replace("_", "-"), str(number)]
         return self.start(command, **popen)

@@ -1,11 +1,12 @@
 /*
  * wire_target: the handlers of the wire cases behind real sockets.
  *
- *   wire_target FILE [--listen ADDRESS]... [--workers N] [--pool N] [--backlog N] [--grace-ms N]
- *                    [--LIMIT N]...
+ *   wire_target FILE [--listen ADDRESS]... [--tls-listen ADDRESS]... [--workers N] [--pool N]
+ *                    [--backlog N] [--grace-ms N] [--LIMIT N]...
  *
- * FILE is served at "/". Each limit of rv_limits is an option, with dashes in its name, such as
- * --head-timeout-ms: tests of time are quick that way. The addresses are printed once it listens.
+ * FILE is served at "/". TLS has a certificate of the moment. Each limit of rv_limits is an option,
+ * with dashes in its name, such as --head-timeout-ms: tests of time are quick that way. The addresses
+ * are printed once it listens.
  */
 #include "wire/wire_app.h"
 
@@ -14,12 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *scheme_of(const rv_server *server, size_t index, const char *address)
+{
+    if (strncmp(address, "unix:", 5) == 0)
+        return "";
+    return rv_server_address_is_tls(server, index) ? "https://" : "http://";
+}
+
 static void print_addresses(rv_server *server, void *ctx)
 {
     (void)ctx;
     const char *address;
     for (size_t i = 0; (address = rv_server_address(server, i)) != NULL; i++)
-        printf("listening on %s%s\n", strncmp(address, "unix:", 5) ? "http://" : "", address);
+        printf("listening on %s%s\n", scheme_of(server, i, address), address);
     fflush(stdout);
 }
 
@@ -78,12 +86,30 @@ static bool set_number(rv_server_options *options, const char *option, const cha
     return true;
 }
 
+static bool is_listen(const char *option)
+{
+    return strcmp(option, "--listen") == 0 || strcmp(option, "--tls-listen") == 0;
+}
+
+static rv_error listen_where_told(rv_server *server, int argc, char **argv)
+{
+    rv_error error = RV_OK;
+    bool tls = false;
+    for (int i = 2; error == RV_OK && i < argc; i += 2) {
+        if (strcmp(argv[i], "--listen") == 0)
+            error = rv_listen(server, argv[i + 1]);
+        else if (strcmp(argv[i], "--tls-listen") == 0)
+            error = rv_listen_tls(server, argv[i + 1]);
+        tls = tls || strcmp(argv[i], "--tls-listen") == 0;
+    }
+    return error == RV_OK && tls ? rv_tls_self_signed(server, NULL) : error;
+}
+
 static int run(rv_server *server, int argc, char **argv)
 {
     rv_error error = wire_app_add_routes(server, argv[1]);
-    for (int i = 2; error == RV_OK && i < argc; i += 2)
-        if (strcmp(argv[i], "--listen") == 0)
-            error = rv_listen(server, argv[i + 1]);
+    if (error == RV_OK)
+        error = listen_where_told(server, argc, argv);
     if (error == RV_OK)
         error = rv_server_run(server);
     if (error)
@@ -100,7 +126,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (int i = 2; i < argc; i += 2) {
-        if (strcmp(argv[i], "--listen") != 0 && !set_number(&options, argv[i], argv[i + 1])) {
+        if (!is_listen(argv[i]) && !set_number(&options, argv[i], argv[i + 1])) {
             fprintf(stderr, "wire_target: %s %s: no such option\n", argv[i], argv[i + 1]);
             return 1;
         }
