@@ -7,8 +7,8 @@ build_packages=(
     ninja-build pkg-config zlib1g-dev
 )
 test_packages=(
-    apache2-utils clang clang-format libclang-rt-14-dev libcmocka-dev mandoc
-    netcat-openbsd nghttp2-client python3-jsonschema python3-pytest python3-pytest-timeout
+    apache2-utils chromium clang clang-format libclang-rt-14-dev libcmocka-dev mandoc
+    netcat-openbsd nghttp2-client python3-h2 python3-jsonschema python3-pytest python3-pytest-timeout
     slowhttptest sslscan strace testssl.sh wrk
 )
 # Whatever node and npm are there already will do: Debian's do not stand beside those of others.
