@@ -6,6 +6,7 @@
 
 #include "base/poison.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,8 @@ void *rv_h2_memory_take(struct rv_h2_memory *memory, size_t size)
         return block;
     }
     size_t room = (class + 1) * STEP_BYTES;
-    struct head *head = room < size ? NULL : malloc(sizeof *head + room);
+    struct head *head =
+        room < size || room > SIZE_MAX - sizeof *head ? NULL : malloc(sizeof *head + room);
     if (head == NULL)
         return NULL;
     head->room = room;

@@ -56,9 +56,11 @@ static bool is_used_up(const struct rv_client *client)
     return client->h2->goaway || client->sent_here >= client->thread->requests_per_connection;
 }
 
+/* Where the server allows no stream at all, one exchange waits for its leave. */
 static void set_room(struct rv_client *client)
 {
-    client->room = is_used_up(client) ? 0 : streams_max(client);
+    uint32_t max = streams_max(client);
+    client->room = is_used_up(client) ? 0 : max == 0 ? 1 : max;
 }
 
 /* ---- the end of a connection --------------------------------------------------------------------------- */
@@ -114,6 +116,7 @@ static void broke_rules(struct rv_client *client)
 {
     struct rv_h2_client *h2 = client->h2;
     uint32_t code = h2->fault != 0 ? h2->fault : RV_H2_PROTOCOL_ERROR;
+    rv_stream_flush(&client->stream); /* it is told so */
     if (h2->settled) {
         lose(client, RV_FAILURE_HTTP2_ERROR, RV_FAILURE_HTTP2_ERROR, (int)code);
         return;
@@ -130,6 +133,28 @@ static void end_connection(struct rv_client *client)
     client->closed_on_it = h2->goaway;
     rv_client_close(client);
     rv_load_thread_next(client->thread, client, h2->now_us);
+}
+
+/* ---- time limits: of what is under way ------------------------------------------------------------------- */
+
+/* The one whose time is up first; NULL: none is under way. */
+static const struct rv_exchange *first_due(struct rv_client *client)
+{
+    if (client->h2->oldest != NULL)
+        return &client->h2->oldest->exchange;
+    return client->count > 0 ? rv_client_exchange(client, 0) : NULL;
+}
+
+/* The timer is set to when that is. */
+static void set_timer(struct rv_client *client)
+{
+    const struct rv_load_thread *thread = client->thread;
+    const struct rv_exchange *first = first_due(client);
+    if (first == NULL || thread->timeout_ms == UINT64_MAX)
+        return;
+    uint64_t age_us = client->h2->now_us - first->taken_us, limit_us = thread->timeout_ms * 1000;
+    uint64_t left_ms = age_us < limit_us ? (limit_us - age_us) / 1000 + 1 : 1;
+    rv_stream_set_timer(&client->stream, thread->loop.now_ms + left_ms);
 }
 
 /* ---- sending ------------------------------------------------------------------------------------------- */
@@ -184,7 +209,7 @@ static void settle(struct rv_client *client)
     else if (is_used_up(client) && client->streams == 0)
         end_connection(client);
     else
-        rv_client_set_timer(client, client->thread->timeout_ms);
+        set_timer(client);
 }
 
 static void send_waiting(struct rv_client *client, uint64_t now_us)
@@ -207,7 +232,7 @@ static void on_settings(void *owner)
         return;
     client->h2->settled = true;
     set_room(client);
-    if (client->room < thread->pipeline && client->room > 0 &&
+    if (client->room < thread->pipeline &&
         (result->streams_limit == 0 || client->room < result->streams_limit))
         result->streams_limit = client->room;
     if (thread->pipeline > 1)
@@ -306,7 +331,7 @@ static void on_lost(struct rv_stream *stream, rv_error error)
              RV_FAILURE_BODY_RESET, error_number);
 }
 
-/* ---- time limits --------------------------------------------------------------------------------------- */
+/* ---- time limits: what is done then --------------------------------------------------------------------------------------- */
 
 /* Nothing at all has come since it was sent: the connection is given up. What waits on it behind the one that
    has timed out goes again, unless that could do harm. */
@@ -351,14 +376,6 @@ static void time_out_waiting(struct rv_client *client)
     rv_load_thread_next(client->thread, client, client->h2->now_us);
 }
 
-/* The one whose time is up first; NULL: none is under way. */
-static const struct rv_exchange *first_due(struct rv_client *client)
-{
-    if (client->h2->oldest != NULL)
-        return &client->h2->oldest->exchange;
-    return client->count > 0 ? rv_client_exchange(client, 0) : NULL;
-}
-
 static void on_timer(struct rv_stream *stream)
 {
     struct rv_client *client = rv_client_of(stream);
@@ -383,9 +400,6 @@ static void on_timer(struct rv_stream *stream)
     }
     h2->is_working = false;
     settle(client);
-    if (client->state == RV_CLIENT_OPEN && (first = first_due(client)) != NULL)
-        rv_stream_set_timer(stream, thread->loop.now_ms +
-                                        (limit_us - (h2->now_us - first->taken_us)) / 1000 + 1);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------------------- */
