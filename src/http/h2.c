@@ -204,6 +204,18 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
     return 0;
 }
 
+/* The library resets streams that it has never opened, such as one too many: their content is on its way
+   already. */
+static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame, int error,
+                            void *context)
+{
+    struct rv_h2 *h2 = context;
+    (void)session, (void)error;
+    if (frame->hd.type == NGHTTP2_HEADERS)
+        rv_h2_watch_reset(&h2->watch, (uint32_t)frame->hd.stream_id);
+    return 0;
+}
+
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *context)
 {
     struct rv_h2 *h2 = context;
@@ -293,6 +305,7 @@ static nghttp2_session_callbacks *callbacks_new(bool client)
     nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame_received);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_invalid_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
     nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, on_frame_not_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
@@ -416,8 +429,9 @@ static rv_error feed(struct rv_h2 *h2, const char *octets, size_t length)
     ssize_t used = nghttp2_session_mem_recv(h2->session, (const uint8_t *)octets, length);
     if (used >= 0 || h2->failed)
         return 0;
-    if (used == NGHTTP2_ERR_FLOODED)
-        rv_h2_fail(h2, RV_H2_ENHANCE_YOUR_CALM);
+    rv_h2_fail(h2, used == NGHTTP2_ERR_FLOODED            ? RV_H2_ENHANCE_YOUR_CALM
+                   : used == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? RV_H2_PROTOCOL_ERROR
+                                                          : RV_H2_INTERNAL_ERROR);
     return translate((int)used);
 }
 
@@ -629,8 +643,10 @@ void rv_h2_announce_end(struct rv_h2 *h2)
 
 void rv_h2_go_away(struct rv_h2 *h2, uint32_t code)
 {
-    nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,
-                          nghttp2_session_get_last_proc_stream_id(h2->session), code, NULL, 0);
+    int32_t last = nghttp2_session_get_last_proc_stream_id(h2->session);
+    h2->watch.ended = true;
+    h2->watch.last_taken = (uint32_t)last;
+    nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE, last, code, NULL, 0);
 }
 
 void rv_h2_fail(struct rv_h2 *h2, uint32_t code)

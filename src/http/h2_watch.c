@@ -118,7 +118,7 @@ uint32_t rv_h2_watch_check(struct rv_h2_watch *watch, bool is_open)
             note_opened(watch, id);
         return 0;
     }
-    if (is_open || was_reset(watch, id))
+    if (is_open || was_reset(watch, id) || (watch->ended && id > watch->last_taken))
         return 0;
     return was_skipped(watch, id) ? RV_H2_PROTOCOL_ERROR : RV_H2_STREAM_CLOSED;
 }

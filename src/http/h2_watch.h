@@ -29,6 +29,8 @@ struct rv_h2_watch {
     uint32_t skipped_count;
     uint32_t reset[RV_H2_RESET_MAX]; /* a ring */
     uint32_t reset_count;
+    bool ended;          /* GOAWAY has named ... */
+    uint32_t last_taken; /* ... the last stream: what comes on later ones is passed over */
 };
 
 enum rv_h2_seen {
@@ -40,7 +42,7 @@ enum rv_h2_seen {
 /* Looks at octets up to the next thing to tell; `*used` is how many that were. */
 enum rv_h2_seen rv_h2_watch_next(struct rv_h2_watch *watch, rv_bytes octets, size_t *used);
 
-/* RST_STREAM was sent: what still comes on this stream was under way. */
+/* RST_STREAM was sent, or is going to be: what still comes on this stream was under way. */
 void rv_h2_watch_reset(struct rv_h2_watch *watch, uint32_t id);
 
 /* The current frame is HEADERS or DATA of a client: may it be? `is_open`: the stream is there. 0, or the

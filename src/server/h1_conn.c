@@ -54,9 +54,10 @@ static void stop(struct rv_conn *conn)
     conn->last = true;
     if (conn->phase != RV_CONN_HEAD || conn->input != NULL)
         return;
-    /* A request that is there already is still answered. */
+    /* A request that is there already is still answered, and so is HTTP/2: then it is not ours any more. */
     rv_stream_receive_now(&conn->stream);
-    if (!conn->stream.closed && conn->phase == RV_CONN_HEAD && conn->input == NULL)
+    if (!conn->stream.closed && rv_conn_protocol(conn) == &rv_conn_h1 &&
+        conn->phase == RV_CONN_HEAD && conn->input == NULL)
         rv_h1_conn_end(conn, false);
 }
 

@@ -68,7 +68,8 @@ static bool end_if_over(struct rv_h2_conn *h2)
     struct rv_conn *conn = h2->conn;
     bool broken = h2->phase == RV_H2_BROKEN;
     bool over = broken ? !rv_h2_wants_output(h2->session) : rv_h2_is_over(h2->session);
-    if (conn->stream.ended && h2->stream_count == 0)
+    bool ended = conn->stream.ended || h2->phase == RV_H2_ENDED;
+    if (ended && h2->stream_count == 0 && !rv_h2_wants_output(h2->session))
         over = true;
     if (!over)
         return false;
@@ -140,6 +141,8 @@ void rv_h2_conn_settle(struct rv_h2_conn *h2)
     rv_stream_flush(&conn->stream);
     if (conn->stream.closed)
         return;
+    if (h2->stream_count == 0)
+        rv_h2_head_free(&h2->head);
     rv_conn_watch_output(conn);
     rv_h2_set_deadline(h2);
 }
@@ -151,11 +154,14 @@ static void receive(struct rv_h2_conn *h2, const char *octets, size_t length)
     h2->in_session = true;
     rv_error error = rv_h2_receive(h2->session, rv_slice(octets, length));
     h2->in_session = false;
-    if (error != 0 && h2->phase != RV_H2_BROKEN) {
-        if (error == RV_ELIMIT)
-            RV_COUNT(rv_h2_worker(h2), h2_ping_floods);
-        h2->phase = RV_H2_BROKEN;
+    if (error == RV_ENOMEM) {
+        rv_conn_cut(h2->conn);
+        return;
     }
+    if (error == RV_ELIMIT && h2->phase != RV_H2_BROKEN)
+        RV_COUNT(rv_h2_worker(h2), h2_ping_floods);
+    if (error != 0)
+        h2->phase = RV_H2_BROKEN;
     rv_h2_conn_settle(h2);
 }
 

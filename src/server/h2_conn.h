@@ -77,7 +77,7 @@ struct rv_h2_conn {
     struct rv_h2_stream *work, **work_last;
     struct rv_h2_head head; /* of the request or the trailers whose fields are arriving */
     struct rv_h2_calm calm;
-    uint64_t ending_ms; /* since when */
+    uint64_t ending_ms; /* when that was announced; 0: it was not, or nobody has answered */
     uint64_t tick_ms;   /* when to look at the streams again; 0: not set */
     uint8_t phase;      /* enum rv_h2_phase */
     bool in_session;

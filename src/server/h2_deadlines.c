@@ -106,8 +106,10 @@ static void check_streams(struct rv_h2_conn *h2, uint64_t now_ms)
             check_window(stream, now_ms);
         }
     }
-    if (h2->phase == RV_H2_ENDING && now_ms - h2->ending_ms >= ENDING_MS_MAX)
+    if (h2->phase == RV_H2_ENDING && now_ms - h2->ending_ms >= ENDING_MS_MAX) {
+        h2->ending_ms = 0; /* who knows what it has read */
         rv_h2_conn_go_away(h2);
+    }
 }
 
 void rv_h2_on_timer(struct rv_stream *stream)

@@ -8,6 +8,7 @@
 #include "server/wire.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Content up to this size is copied to the talk's own memory. */
@@ -66,8 +67,8 @@ static rv_error respond(struct rv_talk *talk, rv_bytes content_type, uint64_t le
     rv_bytes server = rv_str(talk->worker->server->options.server_name);
     struct rv_h2_field room[FIELDS_ON_STACK], *fields = room;
     size_t count = OWN_FIELDS + count_fields(talk->fields);
-    if (count > FIELDS_ON_STACK)
-        fields = rv_arena_alloc(&talk->arena, count * sizeof *fields);
+    if (count > FIELDS_ON_STACK) /* the arena may be a pool thread's at this moment */
+        fields = malloc(count * sizeof *fields);
     if (fields == NULL)
         return RV_ENOMEM;
     struct rv_h2_field *out = fields;
@@ -90,9 +91,13 @@ static rv_error respond(struct rv_talk *talk, rv_bytes content_type, uint64_t le
     rv_wire_count(talk->worker, talk->status);
     stream->responded = true;
     stream->all_taken = !content;
-    if (stream->reset)
-        return RV_EGONE;
-    return rv_h2_respond(stream->h2->session, stream->id, fields, (size_t)(out - fields), content);
+    rv_error error = RV_EGONE;
+    if (!stream->reset)
+        error =
+            rv_h2_respond(stream->h2->session, stream->id, fields, (size_t)(out - fields), content);
+    if (fields != room)
+        free(fields);
+    return error;
 }
 
 /* ---- content --------------------------------------------------------------------------------------------- */
