@@ -153,6 +153,8 @@ class RivuletBench(RivuletClient):
         manner = ["--no-keepalive"] if load.close else []
         if load.tls:
             manner += ["--insecure", "--tls-version", "1.3", "--ciphers", TLS_CIPHERS]
+        if load.streams:
+            manner += ["--http2", "--streams", str(load.streams)]
         return [str(self.program), "bench", "-q", "-c", str(load.connections), *length, *manner,
                 "--threads", str(load.threads), "--timeout", f"{TIMEOUT_SECONDS}s",
                 "--format", "json", load.url]

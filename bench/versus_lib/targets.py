@@ -166,7 +166,7 @@ def judge_client(result):
                            "requests") for name in ("wrk", "ab")]
 
 
-def judge_client_tls(result):
+def judge_against_h2load(result):
     return [at_least_times(result, "h2load", CLIENT_RATIO_MIN, "requests_per_client_cpu_second",
                            "requests")]
 
@@ -205,5 +205,7 @@ RULES = {
     "tls-big": judge_big,
     "tls-idle": judge_tls_idle,
     "h2": judge_http2,
-    "client-tls": judge_client_tls,
+    "client-tls": judge_against_h2load,
+    "client-h2": judge_against_h2load,
+    "client-h2-tls": judge_against_h2load,
 }

@@ -311,9 +311,8 @@ def test_nonsense_has_its_code(nonsense, code):
 def test_time_limits_cancel_one_stream():
     with Raw(lambda stream, number: b"" if number == 2 else answer(stream)) as server:
         run = json.loads(rivulet("bench", "-q", "--format", "json", "--http2", "-c", 1, "--streams",
-                                 2, "-n", 3000, "--timeout", "300ms", server.url).out)
+                                 2, "-t", "700ms", "--timeout", "300ms", server.url).out)
         assert run["failures"]["wait_timeout"]["count"] == run["requests"]["failed"] == 1
-        assert run["requests"]["answered"] == 2999
         assert run["connections"]["connects"] == 1
         assert [payload for kind, _, payload in server.frames if kind == RST_STREAM] == [
             struct.pack(">I", CANCEL)]
