@@ -75,12 +75,11 @@ struct rv_tls_context {
     TAILQ_HEAD(, rv_tls) waiting;
     const char *in; /* ciphertext that may be read now ... */
     size_t in_left;
-    struct rv_buffer out;   /* ... and that was written and not yet given to the back end ... */
-    struct rv_tls *current; /* ... by the connection that OpenSSL was called for last; or NULL */
-    unsigned char
-        record_type; /* of what OpenSSL writes next where records are made below; 0: data */
-    char *plain;     /* RV_TLS_RECORD_BYTES, and padding: what was decrypted */
-    char *gathered;  /* RV_TLS_BATCH_BYTES: octets that lie in pieces, or in a file */
+    struct rv_buffer out;      /* ... and that was written and not yet given to the back end ... */
+    struct rv_tls *current;    /* ... by the connection that OpenSSL was called for last; or NULL */
+    unsigned char record_type; /* that OpenSSL writes next, where records are made below */
+    char *plain;               /* RV_TLS_RECORD_BYTES, and padding: what was decrypted */
+    char *gathered;            /* RV_TLS_BATCH_BYTES: octets that lie in pieces, or in a file */
 };
 
 static inline struct rv_tls *rv_tls_of(const struct rv_stream *stream)
