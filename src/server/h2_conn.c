@@ -111,6 +111,24 @@ static void send_frames(struct rv_h2_conn *h2)
     }
 }
 
+/* A client that has ended its side opens no window any more: what waits for one waits for ever. True: there
+   was such a stream. */
+static bool drop_stalled(struct rv_h2_conn *h2)
+{
+    bool any = false;
+    if (!h2->conn->stream.ended)
+        return false;
+    for (struct rv_h2_stream *one = h2->streams; one != NULL; one = one->next) {
+        if (one->reset || rv_h2_wire_queued(one) == 0 ||
+            (rv_h2_connection_window(h2->session) > 0 &&
+             rv_h2_stream_window(h2->session, one->id) > 0))
+            continue;
+        rv_h2_stream_reset(one, RV_H2_CANCEL);
+        any = true;
+    }
+    return any;
+}
+
 static void work_off(struct rv_h2_conn *h2)
 {
     while (h2->work != NULL && h2->phase != RV_H2_BROKEN) {
@@ -134,7 +152,8 @@ void rv_h2_conn_settle(struct rv_h2_conn *h2)
         if (conn->last)
             announce_end(h2);
         send_frames(h2);
-    } while (h2->work != NULL && h2->phase != RV_H2_BROKEN && !conn->stream.closed);
+    } while (h2->phase != RV_H2_BROKEN && !conn->stream.closed &&
+             (h2->work != NULL || drop_stalled(h2)));
     h2->settling = false;
     if (conn->stream.closed || end_if_over(h2))
         return;
