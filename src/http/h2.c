@@ -623,6 +623,11 @@ int32_t rv_h2_connection_window(const struct rv_h2 *h2)
     return nghttp2_session_get_remote_window_size(h2->session);
 }
 
+int32_t rv_h2_receive_window(const struct rv_h2 *h2)
+{
+    return nghttp2_session_get_local_window_size(h2->session);
+}
+
 uint32_t rv_h2_peer_streams_max(const struct rv_h2 *h2)
 {
     return nghttp2_session_get_remote_settings(h2->session,

@@ -217,6 +217,9 @@ void rv_h2_forget(struct rv_h2 *h2, uint32_t id);
 int32_t rv_h2_stream_window(const struct rv_h2 *h2, uint32_t id);
 int32_t rv_h2_connection_window(const struct rv_h2 *h2);
 
+/* The other way: content that the peer may still send, on all streams together. */
+int32_t rv_h2_receive_window(const struct rv_h2 *h2);
+
 /* Streams that the peer lets this side open: SETTINGS_MAX_CONCURRENT_STREAMS. */
 uint32_t rv_h2_peer_streams_max(const struct rv_h2 *h2);
 

@@ -10,6 +10,10 @@
 #define TICK_MS_MAX 1000
 #define TICK_MS_MIN 10
 
+/* Room for less than that on the connection: content that other streams' handlers do not take holds the
+   client up. */
+#define HELD_UP_BYTES 16384
+
 /* A client that does not answer the PING behind the announcement of the end. */
 #define ENDING_MS_MAX 1000
 
@@ -52,7 +56,14 @@ static void check_body(struct rv_h2_stream *stream, uint64_t now_ms)
         return;
     }
     if (!stream->dispatched || talk->body_phase != RV_BODY_READING || talk->wire_ended ||
-        talk->running || !rv_body_is_too_slow(talk, now_ms))
+        talk->running)
+        return;
+    if (rv_h2_receive_window(stream->h2->session) < HELD_UP_BYTES) {
+        talk->window_ms = now_ms;
+        talk->window_read = talk->body_read;
+        return;
+    }
+    if (!rv_body_is_too_slow(talk, now_ms))
         return;
     RV_COUNT(talk->worker, body_too_slow);
     rv_body_refuse(talk, 408, "The request body arrives too slowly.");
