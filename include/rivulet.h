@@ -275,7 +275,8 @@ RV_API rv_bytes rv_query(const rv_talk *talk); /* behind the "?", not decoded; a
 RV_API rv_bytes rv_host(const rv_talk *talk);  /* the target's authority if it has one, else Host */
 RV_API rv_bytes rv_scheme(const rv_talk *talk); /* "http", or "https" over TLS */
 RV_API rv_bytes rv_peer(const rv_talk *talk);   /* "127.0.0.1:50512", "[::1]:50512", or "unix:" */
-RV_API int rv_http_minor(const rv_talk *talk);  /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later */
+RV_API int rv_http_major(const rv_talk *talk);  /* 1, or 2 for HTTP/2 */
+RV_API int rv_http_minor(const rv_talk *talk);  /* 0 for HTTP/1.0, 1 for HTTP/1.1; 0 for HTTP/2 */
 
 /* The first value of a field, name in any case; absent when the request has no such field. */
 RV_API rv_bytes rv_header(const rv_talk *talk, const char *name);

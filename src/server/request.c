@@ -5,7 +5,7 @@
 #include "http/cookie.h"
 #include "http/form.h"
 #include "http/uri.h"
-#include "server/talk.h"
+#include "server/h2_conn.h"
 
 #include <stdlib.h>
 
@@ -64,9 +64,16 @@ rv_bytes rv_peer(const rv_talk *talk)
     return mine->peer;
 }
 
+int rv_http_major(const rv_talk *talk)
+{
+    return RV_H2_BUILT && talk != NULL && talk->wire == &rv_h2_wire ? 2 : 1;
+}
+
 int rv_http_minor(const rv_talk *talk)
 {
-    return talk == NULL ? 1 : talk->head.minor;
+    if (talk == NULL)
+        return 1;
+    return rv_http_major(talk) == 2 ? 0 : talk->head.minor;
 }
 
 /* ---- fields ----------------------------------------------------------------------------------------- */

@@ -485,6 +485,24 @@ static int resumed(rv_talk *talk, void *value)
     return talk == NULL ? 0 : rv_text(talk, 200, value);
 }
 
+static int version(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    char text[16];
+    snprintf(text, sizeof text, "%d.%d", rv_http_major(talk), rv_http_minor(talk));
+    return rv_text(talk, 200, text);
+}
+
+static void the_version_is_2_0(void **state)
+{
+    (void)state;
+    route("GET /", version, NULL);
+    open_peer();
+    h2_expect(h2_get(&peer, "/"), 200, "2.0");
+    get("/");
+    expect_answer(200, "1.1");
+}
+
 static void a_suspended_talk_is_answered_later(void **state)
 {
     (void)state;
@@ -537,6 +555,7 @@ int main(void)
         FACT(pieces_leave_as_they_are_written),
         FACT(a_handler_learns_that_its_stream_was_reset),
         FACT(a_handler_that_fails_behind_its_head_resets_only_its_stream),
+        FACT(the_version_is_2_0),
         FACT(a_suspended_talk_is_answered_later),
         FACT(a_resume_after_a_reset_finds_nobody),
     };
