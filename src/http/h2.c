@@ -313,12 +313,13 @@ static nghttp2_session_callbacks *callbacks_new(bool client)
     return callbacks;
 }
 
-static nghttp2_option *options_new(bool grows_windows)
+static nghttp2_option *options_new(const struct rv_h2_settings *settings)
 {
     nghttp2_option *option;
     if (nghttp2_option_new(&option) != 0)
         return NULL;
-    nghttp2_option_set_no_auto_window_update(option, !grows_windows);
+    nghttp2_option_set_no_auto_window_update(option, !settings->grows_windows);
+    nghttp2_option_set_no_http_messaging(option, settings->unchecked);
     nghttp2_option_set_builtin_recv_extension_type(option, RV_H2_PRIORITY_UPDATE);
     /* It counts a frame anew for each piece of its head. The owner counts frames. */
     nghttp2_option_set_max_continuations(option, SIZE_MAX);
@@ -351,12 +352,14 @@ static void *resize_memory(void *block, size_t size, void *memory)
     return rv_h2_memory_resize(memory, block, size);
 }
 
-static rv_error open_session(struct rv_h2 *h2, bool client, struct rv_h2_memory *memory)
+static rv_error open_session(struct rv_h2 *h2, const struct rv_h2_settings *settings)
 {
+    struct rv_h2_memory *memory = settings->memory;
+    bool client = settings->client;
     nghttp2_mem source = {memory, take_memory, give_memory, take_zeroed, resize_memory};
     nghttp2_mem *from = memory == NULL ? NULL : &source;
     nghttp2_session_callbacks *callbacks = callbacks_new(client);
-    nghttp2_option *option = options_new(h2->grows_windows);
+    nghttp2_option *option = options_new(settings);
     int result = NGHTTP2_ERR_NOMEM;
     if (callbacks != NULL && option != NULL)
         result = client ? nghttp2_session_client_new3(&h2->session, callbacks, h2, option, from)
@@ -405,8 +408,7 @@ struct rv_h2 *rv_h2_new(const struct rv_h2_settings *settings, void *owner)
                           ? NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE
                           : NGHTTP2_NV_FLAG_NONE;
     h2->watch.preface_left = settings->client ? 0 : RV_H2_PREFACE_BYTES;
-    if (open_session(h2, settings->client, settings->memory) != 0 ||
-        submit_settings(h2, settings) != 0) {
+    if (open_session(h2, settings) != 0 || submit_settings(h2, settings) != 0) {
         rv_h2_free(h2);
         return NULL;
     }

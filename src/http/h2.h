@@ -146,6 +146,7 @@ struct rv_h2_settings {
     bool grows_windows; /* the windows grow as content arrives: rv_h2_consume is not needed */
     bool keeps_fields;  /* fields of requests live as long as the connection, and their names are in
                            lower case: they are not copied */
+    bool unchecked;     /* whether messages are well-formed is the owner's to see (h2_answer.h) */
     struct rv_h2_memory *memory; /* what the session takes its memory from; NULL: malloc */
     const struct rv_h2_events *events;
 };

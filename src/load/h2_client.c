@@ -90,7 +90,7 @@ static void lose(struct rv_client *client, enum rv_load_failure waiting,
             thread->recorder.result.races++;
             rv_h2_stream_again(client, stream);
         } else {
-            rv_h2_stream_fail(client, stream, stream->status == 0 ? waiting : reading, number);
+            rv_h2_stream_fail(client, stream, RV_H2_HAS_BEGUN(stream) ? reading : waiting, number);
         }
     }
     rv_client_close(client);
@@ -363,7 +363,8 @@ static void time_out(struct rv_client *client, struct rv_h2_stream *stream)
     rv_h2_forget(h2->session, stream->id);
     rv_h2_reset(h2->session, stream->id, RV_H2_CANCEL);
     rv_h2_stream_fail(client, stream,
-                      stream->status == 0 ? RV_FAILURE_WAIT_TIMEOUT : RV_FAILURE_BODY_TIMEOUT, 0);
+                      RV_H2_HAS_BEGUN(stream) ? RV_FAILURE_BODY_TIMEOUT : RV_FAILURE_WAIT_TIMEOUT,
+                      0);
     rv_load_thread_next(client->thread, client, h2->now_us);
 }
 
@@ -416,6 +417,7 @@ static bool opened(struct rv_client *client, uint64_t now_us)
                               : client->thread->plan->head_bytes_max,
         .grows_windows = true,
         .keeps_fields = true,
+        .unchecked = true,
         .memory = client->thread->h2_memory,
         .events = &events,
     };

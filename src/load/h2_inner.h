@@ -4,8 +4,12 @@
 #ifndef RV_LOAD_H2_INNER_H
 #define RV_LOAD_H2_INNER_H
 
+#include "http/h2_answer.h"
 #include "load/client_inner.h"
 #include "load/h2_client.h"
+
+/* Has the final answer begun? */
+#define RV_H2_HAS_BEGUN(stream) ((stream)->answer.part >= RV_H2_ANSWER_CONTENT)
 
 /* An exchange on its way. */
 struct rv_h2_stream {
@@ -14,10 +18,9 @@ struct rv_h2_stream {
         *newer;     /* as they were sent; of those that are free, `older` alone */
     uint64_t heard; /* the connection's, when it was sent */
     uint64_t first_us;
-    uint64_t content;
+    struct rv_h2_answer answer;
     size_t body_left; /* of the request's, not sent yet */
     uint32_t id;
-    uint16_t status;      /* 0: no head has come that is not interim */
     bool before_settings; /* it was sent before the server's limits were known */
     bool ended;           /* the answer is whole */
     bool reset;           /* by the server */

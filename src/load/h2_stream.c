@@ -91,6 +91,7 @@ bool rv_h2_stream_send(struct rv_client *client, uint64_t now_us)
         .id = id,
         .before_settings = !h2->settled,
     };
+    rv_h2_answer_begin(&stream->answer, request->is_head);
     link_newest(h2, stream);
     client->streams++;
     client->sent_here++;
@@ -129,11 +130,11 @@ static void finish(struct rv_client *client, struct rv_h2_stream *stream)
     struct rv_load_thread *thread = client->thread;
     struct rv_h2_client *h2 = client->h2;
     struct rv_answer answer = {
-        .status = stream->status,
+        .status = stream->answer.status,
         .kept_alive = !h2->goaway,
         .first_us = stream->first_us,
         .last_us = h2->now_us,
-        .content = stream->content,
+        .content = stream->answer.content,
     };
     struct rv_exchange exchange = rv_h2_stream_take(client, stream);
     h2->answered++;
@@ -150,7 +151,16 @@ static void note_server(struct rv_load_result *result, rv_bytes value)
     memcpy(result->server_software, value.ptr, value.len < room ? value.len : room);
 }
 
-/* Of the fields only the status matters, and once who the server is. */
+/* The answer is malformed: its stream is reset, and the connection goes on. */
+static void malformed(struct rv_client *client, struct rv_h2_stream *stream)
+{
+    struct rv_h2_client *h2 = client->h2;
+    rv_h2_forget(h2->session, stream->id);
+    rv_h2_reset(h2->session, stream->id, RV_H2_PROTOCOL_ERROR);
+    rv_h2_stream_fail(client, stream, RV_FAILURE_HTTP2_ERROR, RV_H2_PROTOCOL_ERROR);
+    rv_load_thread_next(client->thread, client, h2->now_us);
+}
+
 uint32_t rv_h2_on_field(void *owner, void *its, rv_bytes name, rv_bytes value)
 {
     struct rv_client *client = owner;
@@ -158,9 +168,8 @@ uint32_t rv_h2_on_field(void *owner, void *its, rv_bytes name, rv_bytes value)
     struct rv_load_result *result = &client->thread->recorder.result;
     if (client->state != RV_CLIENT_OPEN)
         return 0;
-    if (name.len == 7 && name.ptr[0] == ':' && value.len == 3) /* three digits, it was looked at */
-        stream->status = (uint16_t)((value.ptr[0] - '0') * 100 + (value.ptr[1] - '0') * 10 +
-                                    (value.ptr[2] - '0'));
+    if (!rv_h2_answer_field(&stream->answer, name, value))
+        malformed(client, stream);
     else if (name.len == 6 && result->server_software[0] == '\0' &&
              memcmp(name.ptr, "server", 6) == 0)
         note_server(result, value);
@@ -170,6 +179,10 @@ uint32_t rv_h2_on_field(void *owner, void *its, rv_bytes name, rv_bytes value)
 static void end_of_answer(struct rv_client *client, struct rv_h2_stream *stream)
 {
     struct rv_h2_client *h2 = client->h2;
+    if (!rv_h2_answer_end(&stream->answer)) {
+        malformed(client, stream);
+        return;
+    }
     stream->ended = true;
     if (stream->body_left == 0)
         return; /* on_closed follows at once */
@@ -183,14 +196,15 @@ void rv_h2_on_fields_end(void *owner, void *its, bool last)
 {
     struct rv_client *client = owner;
     struct rv_h2_stream *stream = its;
+    bool interim;
     if (client->state != RV_CLIENT_OPEN)
         return;
-    if (stream->status < 200 && !last) {
-        client->thread->recorder.result.interim++;
-        stream->status = 0;
+    if (!rv_h2_answer_fields_end(&stream->answer, last, &interim)) {
+        malformed(client, stream);
         return;
     }
-    if (stream->first_us == 0)
+    client->thread->recorder.result.interim += interim;
+    if (stream->first_us == 0 && !interim)
         stream->first_us = client->h2->now_us;
     if (last)
         end_of_answer(client, stream);
@@ -198,9 +212,10 @@ void rv_h2_on_fields_end(void *owner, void *its, bool last)
 
 void rv_h2_on_data(void *owner, void *its, rv_bytes octets)
 {
+    struct rv_client *client = owner;
     struct rv_h2_stream *stream = its;
-    (void)owner;
-    stream->content += octets.len;
+    if (client->state == RV_CLIENT_OPEN && !rv_h2_answer_data(&stream->answer, octets.len))
+        malformed(client, stream);
 }
 
 void rv_h2_on_end(void *owner, void *its)
