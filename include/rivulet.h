@@ -6,7 +6,7 @@
  *    1 hello              7 where a handler runs
  *    2 what was asked    11 TLS
  *    3 whole answers     12 limits, counters, hooks
- *    4 routes            14 testing handlers without a port
+ *    4 apps and routes   14 testing handlers without a port
  *    5 bodies in
  *    6 bodies out, streamed
  *
@@ -90,7 +90,7 @@ RV_API const char *rv_strerror(rv_error error);
 RV_API const char *rv_version(void);
 
 typedef struct rv_server rv_server; /* listeners, workers, apps */
-typedef struct rv_app rv_app;       /* a set of routes */
+typedef struct rv_app rv_app;       /* routes, and what they have in common */
 typedef struct rv_talk rv_talk;     /* one request and its response */
 
 /*
@@ -185,6 +185,12 @@ typedef struct rv_hooks {
 
 /* ---- 1 hello ---------------------------------------------------------------------------------- */
 
+/* A field that responses have unless their handlers set another of that name. */
+typedef struct rv_default_header {
+    const char *name;
+    const char *value;
+} rv_default_header;
+
 typedef struct rv_server_options {
     /* Where to listen; NULL: nowhere yet (see rv_listen, and rv_test_new). The forms are
        "127.0.0.1:8080", "[::1]:8080", "localhost:8080", ":8080" or "*:8080" (every address, IPv4
@@ -197,7 +203,10 @@ typedef struct rv_server_options {
     unsigned pool_threads;   /* threads for handlers that block (RV_ON_POOL); 0: 8 */
     uint64_t stop_grace_ms;  /* how long running talks may take after a stop; 0: 5000 */
     const char *server_name; /* the Server field; NULL: "rivulet"; "": no such field */
-    bool keep_signals;       /* true: rv_server_run leaves SIGTERM and SIGINT alone */
+    /* Fields of every response, refusals and errors too; the last of the table has no name. Not those
+       that the library sets, or that each answer says for itself, such as Content-Type. */
+    const rv_default_header *default_headers;
+    bool keep_signals; /* true: rv_server_run leaves SIGTERM and SIGINT alone */
     /* true: TCP connections are always accepted when they are made. By default, while most of them
        carry a single request, the kernel holds one back until its first octets are there, for about a
        second at most (tcp(7), TCP_DEFER_ACCEPT): that spares a wake-up for each connection. */
@@ -271,8 +280,15 @@ RV_API int rv_text(rv_talk *talk, int status, const char *text);
 RV_API rv_bytes rv_method(const rv_talk *talk); /* "GET"; case as sent (RFC 9110 section 9.1) */
 RV_API rv_bytes rv_target(const rv_talk *talk); /* the request target as sent */
 RV_API rv_bytes rv_path(const rv_talk *talk); /* decoded, dot segments removed; "*" for OPTIONS * */
+/* What follows the first ";" of the path's last segment, as sent; absent without one. Neither rv_path
+   nor routes see these (RFC 3986 section 3.3); a ";" in a name is written %3B. */
+RV_API rv_bytes rv_path_extension(const rv_talk *talk);
+/* The value in it of "name=value", decoded: of ";sid=7;x" "sid" has "7" and "x" is empty. */
+RV_API rv_bytes rv_path_extension_param(rv_talk *talk, const char *name);
 RV_API rv_bytes rv_query(const rv_talk *talk); /* behind the "?", not decoded; absent without one */
 RV_API rv_bytes rv_host(const rv_talk *talk);  /* the target's authority if it has one, else Host */
+RV_API rv_bytes rv_host_name(const rv_talk *talk); /* rv_host without its port */
+RV_API int rv_port(const rv_talk *talk); /* the port of rv_host; without one that of the scheme */
 RV_API rv_bytes rv_scheme(const rv_talk *talk); /* "http", or "https" over TLS */
 RV_API rv_bytes rv_peer(const rv_talk *talk);   /* "127.0.0.1:50512", "[::1]:50512", or "unix:" */
 RV_API int rv_http_major(const rv_talk *talk);  /* 1, or 2 for HTTP/2 */
@@ -289,6 +305,11 @@ RV_API rv_bytes rv_trailer(const rv_talk *talk, const char *name);
 
 /* Content-Length of the request; -1 when it has none (no body, or a chunked one). */
 RV_API int64_t rv_content_length(const rv_talk *talk);
+
+/* The media type of the request's content, as sent and without parameters; and its charset. Absent when
+   there is none. */
+RV_API rv_bytes rv_content_type(const rv_talk *talk);
+RV_API rv_bytes rv_charset(const rv_talk *talk);
 
 /* A parameter: of the path pattern, else of the query; percent-decoded, in the query "+" is a space. */
 RV_API rv_bytes rv_param(rv_talk *talk, const char *name);
@@ -343,7 +364,8 @@ RV_API int rv_file(rv_talk *talk, const char *path, const rv_file_options *optio
 /* Location and a short page that links it. `status` is 301, 302, 303, 307 or 308. */
 RV_API int rv_redirect(rv_talk *talk, int status, const char *location);
 
-/* A short plain text error: the status, its reason, and `detail` (may be NULL). */
+/* An error in the style of the talk's app (step 4); by default a short plain text: the status, its reason,
+   and `detail` (may be NULL). */
 RV_API int rv_problem(rv_talk *talk, int status, const char *detail);
 
 /*
@@ -375,7 +397,7 @@ typedef struct rv_cookie_options {
 RV_API rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value,
                               const rv_cookie_options *options);
 
-/* ---- 4 routes ---------------------------------------------------------------------------------- */
+/* ---- 4 apps and routes -------------------------------------------------------------------------- */
 
 /*
  * Patterns: "METHOD /literal/{name}/{rest...}". METHOD is any token, or "*" for every method that
@@ -406,6 +428,75 @@ typedef struct rv_route_options {
 
 RV_API rv_error rv_route_with(rv_app *app, const char *pattern, rv_handler handler, void *ctx,
                               const rv_route_options *options);
+
+/*
+ * Apps. Every server has its default app; a larger program has one for each of its parts. Those that
+ * answer for the request's host and cover its path are asked in this order until one has a handler:
+ * apps that name their hosts before apps for every host; then those with the longer mount; then in the
+ * order they were made; the default app last. When none has a handler, 404 and 405 are given in the
+ * style of the first of them - for 405 the first that has the path - and Allow has the methods of all.
+ */
+
+/* What a resolve callback has found: what a route would say. */
+typedef struct rv_resolution {
+    rv_handler handler;
+    void *ctx;
+    rv_route_options options;
+} rv_resolution;
+
+typedef struct rv_app_options {
+    /* The app is for this path and those below it, on whole segments: "/api" covers "/api/x", not
+       "/apis". Its routes are written without it; "/api" itself is the route "/". NULL: every path. */
+    const char *mount;
+    /* The hosts that the app answers for, without ports, any case, separated by spaces: "example.org
+       *.example.org", where "*." stands for one or more labels. NULL: every host. */
+    const char *hosts;
+    /* As of the server's options, in whose stead they are where both have a name. */
+    const rv_default_header *default_headers;
+    bool no_keep_alive; /* true: HTTP/1 connections are closed after each answer of this app */
+    /*
+     * Asked before the app's routes, with the head of the request: every noun but rv_body. Fills in `found` and
+     * returns true, or returns false to leave it to the routes. Decides, and does not answer. On the
+     * worker; must not block. NULL: the routes alone decide.
+     */
+    bool (*resolve)(rv_talk *talk, rv_resolution *found, void *ctx);
+    /*
+     * Answers whatever rv_problem is called for, by the app or by the library (404, 405, 413, 500 ...),
+     * in the app's style: sets fields, and gives a whole answer, usually with that status. `detail` may
+     * be NULL. Where it does not answer, and when it calls rv_problem itself, the plain text is used. Runs
+     * where rv_problem is called, and must not block. What is refused before there is a request
+     * that can be read has no app.
+     */
+    int (*on_problem)(rv_talk *talk, int status, const char *detail, void *ctx);
+    void *ctx; /* of both callbacks */
+} rv_app_options;
+
+/* Makes an app; the server owns it. Copies the options. Before the start. NULL: no memory, or the server
+   runs. Options that are wrong are named in rv_server_error_text, and make rv_server_run fail. */
+RV_API rv_app *rv_app_new(rv_server *server, const rv_app_options *options);
+
+/* Sets the options of an app anew, those of the default app for instance, which takes no mount and no hosts:
+   it is for whatever the others leave. Before the start. RV_EINVAL: as of rv_app_new. */
+RV_API rv_error rv_app_set(rv_app *app, const rv_app_options *options);
+
+/* The app that a talk has come to, and its mount ("" for the root): what links begin with. */
+RV_API rv_app *rv_app_of(const rv_talk *talk);
+RV_API rv_bytes rv_mount(const rv_talk *talk);
+
+/*
+ * Adds a before-handler for `prefix` (below the app's mount) and the paths below it; NULL or "/": all of
+ * them. Before-handlers run in the order they were added, where and when the route's handler would, and
+ * see what it sees. One that answers, or fails, ends the matter. One that returns RV_OK without an
+ * answer lets the talk go on to the next. One that returns RV_PENDING holds the talk: what it has left behind
+ * for later (rv_resume, rv_after_ms) answers, or returns RV_OK without an answer, and the talk goes on
+ * where it was. It should leave a streamed body alone. Requests that no handler is found for have none.
+ * The prefix is compared with the decoded path, in which "//" counts as "/". Before the start.
+ */
+RV_API rv_error rv_before(rv_app *app, const char *prefix, rv_handler handler, void *ctx);
+
+/* Leaves the talk to another handler: what that returns is to be returned. RV_ESTATE: it is answered
+   already, or its response has begun; RV_EINVAL: no handler. */
+RV_API int rv_delegate(rv_talk *talk, rv_handler handler, void *ctx);
 
 /* ---- 5 bodies in ------------------------------------------------------------------------------- */
 

@@ -166,6 +166,31 @@ bool rv_authority_is_valid(rv_bytes authority)
     }
 }
 
+/* Where the colon before the port is; the authority's length: there is none. */
+static size_t port_colon(rv_bytes authority)
+{
+    size_t at = authority.len;
+    while (at > 0 && rv_is_digit(authority.ptr[at - 1]))
+        at--;
+    return at > 0 && authority.ptr[at - 1] == ':' ? at - 1 : authority.len;
+}
+
+rv_bytes rv_authority_host(rv_bytes authority)
+{
+    return rv_slice(authority.ptr, port_colon(authority));
+}
+
+int rv_authority_port(rv_bytes authority)
+{
+    size_t colon = port_colon(authority);
+    int port = 0;
+    if (colon + 1 >= authority.len)
+        return -1;
+    for (size_t at = colon + 1; at < authority.len; at++)
+        port = port * 10 + (authority.ptr[at] - '0');
+    return port;
+}
+
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Both forms of a path, as far as they are built. Invariant: `decoded` is what `raw` decodes to. */

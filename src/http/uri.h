@@ -11,6 +11,11 @@
    brackets) and a port that is empty or 0..65535. No userinfo. */
 bool rv_authority_is_valid(rv_bytes authority);
 
+/* The parts of a valid authority, or of the absent one. The host of an IPv6 address keeps its brackets; the port is -1
+   where there is none. */
+rv_bytes rv_authority_host(rv_bytes authority);
+int rv_authority_port(rv_bytes authority);
+
 enum rv_path_result {
     RV_PATH_OK,
     RV_PATH_BAD_ESCAPE, /* "%" without two hexadecimal digits */

@@ -5,6 +5,7 @@
 #include "http/cookie.h"
 #include "http/h1_write.h"
 #include "http/scan.h"
+#include "server/https.h"
 #include "server/talk.h"
 
 static bool is(rv_bytes name, const char *wanted)
@@ -97,6 +98,28 @@ static void remove_all(struct rv_talk *talk, rv_bytes name)
             place = &(*place)->next;
     }
     talk->fields_last = place;
+}
+
+/* Without memory for it the response has none. */
+void rv_fields_add_defaults(struct rv_talk *talk, const struct rv_default_fields *defaults)
+{
+    for (size_t i = 0; i < defaults->count; i++) {
+        const struct rv_default_field *wanted = &defaults->fields[i];
+        struct rv_response_field *field = rv_arena_alloc(&talk->arena, sizeof *field);
+        if (field == NULL)
+            return;
+        remove_all(talk, wanted->name);
+        *field = (struct rv_response_field){wanted->name, wanted->value, NULL}; /* no copies: the
+                                                                    server outlives its talks */
+        *talk->fields_last = field;
+        talk->fields_last = &field->next;
+    }
+}
+
+void rv_talk_add_policies(struct rv_talk *talk)
+{
+    rv_fields_add_defaults(talk, &talk->worker->server->defaults);
+    rv_https_add_policy(talk);
 }
 
 /* Of these a response has one at most, also when it is "added" (RFC 9110 section 5.3). */

@@ -306,13 +306,18 @@ void rv_h1_wire_refuse(struct rv_conn *conn, int status, const char *reason)
     rv_bytes text = rv_str(reason);
     rv_bytes phrase = rv_status_reason(status);
     const char *policy = conn->stream.secure ? worker->server->https.policy : NULL;
-    char *room = rv_stream_reserve(&conn->stream, RV_H1_HEAD_BYTES + RV_HTTPS_POLICY_MAX +
-                                                      text.len + phrase.len + 48);
+    const struct rv_default_fields *defaults = &worker->server->defaults;
+    size_t size = RV_H1_HEAD_BYTES + RV_HTTPS_POLICY_MAX + text.len + phrase.len + 48;
+    for (size_t i = 0; i < defaults->count; i++)
+        size += rv_h1_field_bytes(defaults->fields[i].name, defaults->fields[i].value);
+    char *room = rv_stream_reserve(&conn->stream, size);
     if (room == NULL)
         return;
     char *out = rv_h1_put_start(room, rv_wire_preamble(worker), status);
     if (policy != NULL)
         out = rv_h1_put_field(out, RV_LIT("Strict-Transport-Security"), rv_str(policy));
+    for (size_t i = 0; i < defaults->count; i++)
+        out = rv_h1_put_field(out, defaults->fields[i].name, defaults->fields[i].value);
     out = RV_PUT(out, "Content-Type: text/plain; charset=UTF-8\r\n");
     out = rv_h1_put_content_length(out, 3 + 1 + phrase.len + 1 + text.len + 1);
     out = RV_PUT(out, "Connection: close\r\n\r\n");

@@ -357,7 +357,7 @@ static void dispatch(struct rv_h2_stream *stream)
     }
     rv_dispatch_count_refusal(talk->worker, stream->refusal, talk->head.field_count);
     talk->head_only = talk->head.method_id == RV_METHOD_HEAD;
-    rv_https_add_policy(talk);
+    rv_talk_add_policies(talk);
     rv_problem(talk, stream->refusal, stream->reason);
 }
 

@@ -4,6 +4,7 @@
 #include "server/https.h"
 
 #include "http/h1_write.h"
+#include "http/uri.h"
 #include "server/talk.h"
 
 #include <netinet/in.h>
@@ -56,19 +57,6 @@ void rv_https_find_port(rv_server *server)
 
 /* ---- redirects ------------------------------------------------------------------------------------------- */
 
-/* The host of an authority, without its port. An IPv6 address keeps its brackets. */
-static rv_bytes host_of(rv_bytes authority)
-{
-    const char *behind = authority.ptr;
-    size_t before = 0;
-    if (*behind == '[') {
-        behind = memchr(authority.ptr, ']', authority.len);
-        before = (size_t)(behind - authority.ptr);
-    }
-    const char *colon = memchr(behind, ':', authority.len - before);
-    return colon == NULL ? authority : rv_slice(authority.ptr, (size_t)(colon - authority.ptr));
-}
-
 /* Path and query, as they were sent. */
 static rv_bytes path_and_query(const struct rv_talk *talk)
 {
@@ -82,7 +70,7 @@ static rv_bytes path_and_query(const struct rv_talk *talk)
 
 static char *location_of(struct rv_talk *talk)
 {
-    rv_bytes host = host_of(rv_host(talk)), rest = path_and_query(talk);
+    rv_bytes host = rv_authority_host(rv_host(talk)), rest = path_and_query(talk);
     unsigned port_number = talk->worker->server->https.port;
     char port[16] = "";
     size_t size = host.len + rest.len + sizeof port + sizeof "https:///";

@@ -79,6 +79,14 @@ static void check_ranges(rv_server *server)
           "at most limits.output_high_bytes");
 }
 
+static void copy_defaults(rv_server *server)
+{
+    const char *fault = rv_default_fields_copy(&server->defaults, server->options.default_headers);
+    server->options.default_headers = NULL; /* the caller's memory: it has been copied */
+    if (fault != NULL)
+        rv_server_misconfigured(server, RV_EINVAL, "option default_headers: %s", fault);
+}
+
 void rv_server_set_options(rv_server *server, const rv_server_options *options)
 {
     if (options != NULL)
@@ -91,6 +99,7 @@ void rv_server_set_options(rv_server *server, const rv_server_options *options)
     }
     fill_in_limits(&server->options.limits);
     check_ranges(server);
+    copy_defaults(server);
     if (server->options.workers == 0)
         server->options.workers = cpu_count();
     if (server->options.backlog == 0)

@@ -77,11 +77,28 @@ int rv_json(rv_talk *talk, int status, const char *json)
     return rv_reply(talk, status, "application/json", rv_str(json));
 }
 
+/* The app's own page. False: it has none, or none for this: the talk is as unanswered as before. */
+static bool answer_in_style(struct rv_talk *talk, int status, const char *detail, int *result)
+{
+    const rv_app_options *style = talk->app == NULL ? NULL : &talk->app->options;
+    if (style == NULL || style->on_problem == NULL || talk->in_problem)
+        return false;
+    talk->in_problem = true;
+    *result = style->on_problem(talk, status, detail, style->ctx);
+    talk->in_problem = false;
+    if (talk->response == RV_RESPONSE_BEGUN || talk->response == RV_RESPONSE_OPEN)
+        *result = rv_end(talk); /* nobody else would: this may be no handler's doing */
+    return talk->response != RV_RESPONSE_NONE;
+}
+
 int rv_problem(rv_talk *talk, int status, const char *detail)
 {
+    int result;
     rv_error error = rv_answer_check(talk, status);
     if (error != 0)
         return error;
+    if (answer_in_style(talk, status, detail, &result))
+        return result;
     rv_bytes reason = rv_status_reason(status);
     size_t size = reason.len + (detail == NULL ? 0 : strlen(detail)) + 16;
     char *text = rv_arena_alloc(&talk->arena, size);

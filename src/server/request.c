@@ -4,12 +4,25 @@
  */
 #include "http/cookie.h"
 #include "http/form.h"
+#include "http/parameters.h"
 #include "http/uri.h"
 #include "server/h2_conn.h"
 
 #include <stdlib.h>
 
 #define NOTHING ((rv_bytes){NULL, 0})
+
+static rv_bytes decoded(rv_talk *talk, rv_bytes text, bool plus)
+{
+    if (!rv_pair_is_encoded(text))
+        return text;
+    char *out = rv_arena_alloc(&talk->arena, text.len + 1);
+    if (out == NULL)
+        return NOTHING;
+    size_t length = rv_percent_decode(text, plus, out);
+    out[length] = '\0';
+    return rv_slice(out, length);
+}
 
 rv_bytes rv_method(const rv_talk *talk)
 {
@@ -30,6 +43,23 @@ rv_bytes rv_path(const rv_talk *talk)
     return rv_talk_span(talk, talk->head.path);
 }
 
+rv_bytes rv_path_extension(const rv_talk *talk)
+{
+    return talk == NULL ? NOTHING : talk->path_extension;
+}
+
+rv_bytes rv_path_extension_param(rv_talk *talk, const char *name)
+{
+    rv_bytes rest = rv_path_extension(talk), wanted = rv_str(name);
+    while (rest.len > 0) {
+        rv_bytes value = rv_bytes_take_until(&rest, ';'), key = value;
+        key = rv_bytes_take_until(&value, '=');
+        if (rv_percent_equal(key, wanted))
+            return value.ptr > key.ptr + key.len ? decoded(talk, value, false) : rv_slice("", 0);
+    }
+    return NOTHING;
+}
+
 rv_bytes rv_query(const rv_talk *talk)
 {
     if (talk == NULL || !talk->head.has_query)
@@ -42,6 +72,39 @@ rv_bytes rv_host(const rv_talk *talk)
     if (talk == NULL || talk->head.authority.length == 0)
         return NOTHING;
     return rv_talk_span(talk, talk->head.authority);
+}
+
+rv_bytes rv_host_name(const rv_talk *talk)
+{
+    return rv_authority_host(rv_host(talk));
+}
+
+int rv_port(const rv_talk *talk)
+{
+    int port = rv_authority_port(rv_host(talk));
+    return port >= 0 ? port : talk != NULL && talk->is_tls ? 443 : 80;
+}
+
+rv_app *rv_app_of(const rv_talk *talk)
+{
+    return talk == NULL ? NULL : (rv_app *)talk->app;
+}
+
+rv_bytes rv_mount(const rv_talk *talk)
+{
+    bool has_one = talk != NULL && talk->app != NULL && talk->app->mount != NULL;
+    return rv_str(has_one ? talk->app->mount : "");
+}
+
+rv_bytes rv_content_type(const rv_talk *talk)
+{
+    rv_bytes field = rv_header(talk, "Content-Type"), parameters;
+    return field.ptr == NULL ? NOTHING : rv_parameters_split(field, &parameters);
+}
+
+rv_bytes rv_charset(const rv_talk *talk)
+{
+    return rv_charset_of(rv_header(talk, "Content-Type"));
 }
 
 rv_bytes rv_scheme(const rv_talk *talk)
@@ -104,18 +167,6 @@ int64_t rv_content_length(const rv_talk *talk)
 }
 
 /* ---- parameters ------------------------------------------------------------------------------------- */
-
-static rv_bytes decoded(rv_talk *talk, rv_bytes text, bool plus)
-{
-    if (!rv_pair_is_encoded(text))
-        return text;
-    char *out = rv_arena_alloc(&talk->arena, text.len + 1);
-    if (out == NULL)
-        return NOTHING;
-    size_t length = rv_percent_decode(text, plus, out);
-    out[length] = '\0';
-    return rv_slice(out, length);
-}
 
 /* Compares an encoded name of the query with a plain one. */
 static bool name_is(rv_talk *talk, rv_bytes encoded, rv_bytes name)

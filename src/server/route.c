@@ -382,16 +382,32 @@ static bool find(struct search *search, const struct rv_route_node *node, rv_byt
     return false;
 }
 
-void rv_route_find(const struct rv_route_table *table, enum rv_method method, rv_bytes method_text,
-                   rv_bytes path, bool plain, struct rv_route_match *match)
+void rv_route_match_begin(struct rv_route_match *match)
 {
     match->route = NULL;
     match->path_matched = false;
     match->allow_length = 0;
+}
+
+void rv_route_search(const struct rv_route_table *table, enum rv_method method,
+                     rv_bytes method_text, rv_bytes path, bool plain, struct rv_route_match *match)
+{
     if (table->root == NULL || path.len == 0 || path.ptr[0] != '/')
         return;
     struct search search = {method, method_text, plain, 0, match};
     find(&search, table->root, rv_slice(path.ptr + 1, path.len - 1));
+}
+
+void rv_route_match_end(struct rv_route_match *match)
+{
     if (match->route == NULL && match->path_matched)
         allow(match, RV_LIT("OPTIONS"));
+}
+
+void rv_route_find(const struct rv_route_table *table, enum rv_method method, rv_bytes method_text,
+                   rv_bytes path, bool plain, struct rv_route_match *match)
+{
+    rv_route_match_begin(match);
+    rv_route_search(table, method, method_text, path, plain, match);
+    rv_route_match_end(match);
 }

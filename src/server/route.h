@@ -54,6 +54,13 @@ struct rv_route_match {
 void rv_route_find(const struct rv_route_table *table, enum rv_method method, rv_bytes method_text,
                    rv_bytes path, bool plain, struct rv_route_match *match);
 
+/* The same of several tables, one after the other: only adds to `match`, which begins with
+   rv_route_match_begin. When none of them has a route, rv_route_match_end completes `allow`. */
+void rv_route_match_begin(struct rv_route_match *match);
+void rv_route_search(const struct rv_route_table *table, enum rv_method method,
+                     rv_bytes method_text, rv_bytes path, bool plain, struct rv_route_match *match);
+void rv_route_match_end(struct rv_route_match *match);
+
 /* The quick answer for a plain path without parameters; NULL: ask rv_route_find. */
 const struct rv_route *rv_route_find_exact(const struct rv_route_table *table,
                                            enum rv_method method, rv_bytes method_text,

@@ -89,27 +89,6 @@ rv_app *rv_default_app(rv_server *server)
     return &server->app;
 }
 
-rv_error rv_route_with(rv_app *app, const char *pattern, rv_handler handler, void *ctx,
-                       const rv_route_options *options)
-{
-    rv_server *server = app->server;
-    const char *why = "a pattern and a handler are needed";
-    if (atomic_load(&server->phase) != RV_SERVER_IDLE)
-        return rv_server_fail(server, RV_ESTATE, "routes are added before the start");
-    rv_error error = pattern == NULL || handler == NULL
-                         ? RV_EINVAL
-                         : rv_route_add(&app->routes, pattern, handler, ctx, options, &why);
-    if (error != 0)
-        rv_server_misconfigured(server, error, "route \"%s\": %s", pattern == NULL ? "" : pattern,
-                                why);
-    return error;
-}
-
-rv_error rv_route(rv_app *app, const char *pattern, rv_handler handler, void *ctx)
-{
-    return rv_route_with(app, pattern, handler, ctx, NULL);
-}
-
 /* ---- workers ------------------------------------------------------------------------------------------ */
 
 static void free_workers(rv_server *server)
@@ -343,7 +322,13 @@ void rv_server_free(rv_server *server)
     free(server->endpoints);
     rv_server_free_tls(server);
     free(server->https.policy);
-    rv_route_table_free(&server->app.routes);
+    for (size_t i = 0; i < server->app_count; i++) {
+        rv_app_clear(server->apps[i]);
+        free(server->apps[i]);
+    }
+    free(server->apps);
+    rv_app_clear(&server->app);
+    rv_default_fields_free(&server->defaults);
     free((char *)server->options.server_name);
     if (server->stop_event >= 0)
         close(server->stop_event);

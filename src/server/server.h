@@ -6,7 +6,7 @@
 #define RV_SERVER_SERVER_H
 
 #include "io/address.h"
-#include "server/route.h"
+#include "server/app.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,11 +19,6 @@ struct rv_loop;
 struct rv_worker;
 struct rv_pool;
 struct rv_tls_settings;
-
-struct rv_app {
-    rv_server *server;
-    struct rv_route_table routes;
-};
 
 /* An address that was asked for, and while the server runs its sockets: one for each worker, or a
    single one that they share. */
@@ -52,8 +47,12 @@ enum rv_server_phase {
 };
 
 struct rv_server {
-    rv_server_options options;     /* with the defaults filled in; server_name is owned */
-    struct rv_app app;             /* the default app */
+    rv_server_options options; /* with the defaults filled in; server_name is owned */
+    struct rv_app app;         /* the default app: asked last */
+    struct rv_app **apps;      /* owned; the others, in the order in which they are asked */
+    size_t app_count;
+    bool asks_others; /* more has to be asked than the default app's routes */
+    struct rv_default_fields defaults;
     struct rv_endpoint *endpoints; /* those asked for, then those inherited */
     size_t endpoint_count;
     size_t endpoints_wanted;    /* without the inherited ones */

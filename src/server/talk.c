@@ -5,7 +5,6 @@
 #include "server/talk.h"
 
 #include "server/body.h"
-#include "server/https.h"
 #include "server/pool.h"
 #include "server/wire.h"
 
@@ -136,6 +135,7 @@ bool rv_talk_keep(struct rv_talk *talk)
     if (copy == NULL)
         return false;
     follow(&talk->path, talk->octets, talk->head.length, copy);
+    follow(&talk->path_extension, talk->octets, talk->head.length, copy);
     for (unsigned i = 0; talk->route != NULL && i < talk->route->param_count; i++)
         follow(&talk->params[i], talk->octets, talk->head.length, copy);
     talk->octets = copy;
@@ -145,13 +145,53 @@ bool rv_talk_keep(struct rv_talk *talk)
 
 /* ---- running ---------------------------------------------------------------------------------------- */
 
+/* The next before-handler that concerns this talk; NULL: its own handler is next. */
+static const struct rv_before *next_before(struct rv_talk *talk)
+{
+    const struct rv_app *app = talk->app;
+    while (talk->befores_run < app->before_count) {
+        const struct rv_before *before = &app->befores[talk->befores_run++];
+        if (rv_before_covers(app, before, rv_path(talk)))
+            return before;
+    }
+    return NULL;
+}
+
+static int run_befores(rv_talk *talk, void *ctx)
+{
+    const struct rv_before *before;
+    (void)ctx;
+    while ((before = next_before(talk)) != NULL) {
+        int result = before->handler(talk, before->ctx);
+        if (result != RV_OK || talk->response != RV_RESPONSE_NONE)
+            return result;
+    }
+    talk->before_handler = false;
+    return talk->route->handler(talk, talk->route->ctx);
+}
+
 void rv_talk_start(struct rv_talk *talk)
 {
     const struct rv_route *route = talk->route;
+    rv_handler handler = route->handler;
+    void *ctx = route->ctx;
+    if (talk->app->before_count > 0) {
+        talk->before_handler = true;
+        handler = run_befores;
+    }
     if (route->options.run == RV_ON_POOL)
-        rv_pool_run(talk, route->handler, route->ctx);
+        rv_pool_run(talk, handler, ctx);
     else
-        rv_talk_run(talk, route->handler, route->ctx);
+        rv_talk_run(talk, handler, ctx);
+}
+
+int rv_delegate(rv_talk *talk, rv_handler handler, void *ctx)
+{
+    if (talk == NULL)
+        return RV_EGONE;
+    if (talk->response != RV_RESPONSE_NONE)
+        return RV_ESTATE;
+    return handler == NULL ? RV_EINVAL : handler(talk, ctx);
 }
 
 void rv_talk_run(struct rv_talk *talk, rv_handler handler, void *ctx)
@@ -171,6 +211,8 @@ void rv_talk_settle(struct rv_talk *talk, int result)
     } else if (result == RV_PENDING) {
         if (talk->response != RV_RESPONSE_ENDED && !rv_talk_keep(talk))
             rv_talk_fail(talk, RV_ENOMEM, "while keeping a request");
+    } else if (talk->response == RV_RESPONSE_NONE && talk->before_handler) {
+        rv_talk_start(talk); /* a before-handler that was suspended lets it go on */
     } else if (talk->response == RV_RESPONSE_NONE) {
         rv_talk_fail(talk, RV_ESTATE, "in a handler that returned without an answer");
     } else if (talk->response != RV_RESPONSE_ENDED) {
@@ -227,7 +269,9 @@ void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
         talk->fields = NULL;
         talk->fields_last = &talk->fields;
         talk->length_set = talk->date_set = talk->server_set = talk->type_set = false;
-        rv_https_add_policy(talk);
+        rv_talk_add_policies(talk);
+        if (talk->app != NULL)
+            rv_fields_add_defaults(talk, &talk->app->defaults);
         if (rv_problem(talk, status, detail) < 0)
             talk->cut = true;
     }

@@ -83,17 +83,23 @@ struct rv_talk {
     struct rv_conn *conn;       /* NULL: the client has gone */
     const struct rv_wire *wire; /* how its connection speaks (wire.h) */
     struct rv_h2_stream *h2;    /* HTTP/2: its stream, as long as `conn` is there */
+    const struct rv_app *app;
     const struct rv_route *route;
-    char *octets; /* of the head */
+    size_t
+        befores_run; /* how many of the app's before-handlers are behind it, or do not concern it */
+    bool before_handler; /* ... and its own handler is still to come */
+    char *octets;        /* of the head */
     bool in_use;
     bool kept;    /* `octets` is a copy in the arena */
     bool running; /* a handler of it is on the stack, or at the pool */
     bool on_pool;
-    bool head_only;    /* HEAD: the content is left out */
-    bool continue_due; /* 100 Continue is expected and not sent */
-    bool cut;          /* it failed after the head had left: the connection is to be closed */
-    rv_bytes path;     /* decoded; absent: it is the plain path of the target */
-    rv_bytes peer;     /* formatted on demand */
+    bool head_only;          /* HEAD: the content is left out */
+    bool continue_due;       /* 100 Continue is expected and not sent */
+    bool cut;                /* it failed after the head had left: the connection is to be closed */
+    bool in_problem;         /* its app's on_problem is on the stack */
+    rv_bytes path;           /* decoded; absent: it is the plain path of the target */
+    rv_bytes path_extension; /* path parameters of the last segment, as sent */
+    rv_bytes peer;           /* formatted on demand */
     bool is_tls;
     rv_tls_info *tls_info; /* likewise */
     int64_t wall_s;        /* when the head was complete; seconds since 1970 */
@@ -159,6 +165,11 @@ struct rv_talk {
 /* Takes a talk; NULL: no memory. */
 struct rv_talk *rv_talk_take(struct rv_worker *worker);
 
+/* Puts the fields on a response that it has unless a handler says otherwise: of the server (fields.c),
+   and Strict-Transport-Security. */
+void rv_talk_add_policies(struct rv_talk *talk);
+void rv_fields_add_defaults(struct rv_talk *talk, const struct rv_default_fields *defaults);
+
 /* Gives it back, with its memory; its handle is void from now on. */
 void rv_talk_give(struct rv_talk *talk);
 
@@ -201,7 +212,8 @@ static inline rv_bytes rv_talk_span(const struct rv_talk *talk, struct rv_span s
     return rv_span_bytes(talk->octets, span);
 }
 
-/* Runs the route's handler: here, or on the pool. */
+/* Runs what the route leads to, here or on the pool: the app's before-handlers, then the handler. Goes on
+   where it was when one of them has returned without an answer. */
 void rv_talk_start(struct rv_talk *talk);
 
 #endif

@@ -46,7 +46,9 @@ static void watch(const noun *which)
 }
 
 static const noun method = rv_method, target = rv_target, path = rv_path, query = rv_query,
-                  host = rv_host, scheme = rv_scheme, peer = rv_peer;
+                  host = rv_host, scheme = rv_scheme, peer = rv_peer,
+                  path_extension = rv_path_extension, content_type = rv_content_type,
+                  charset = rv_charset;
 
 /* ---- the request line -------------------------------------------------------------------------- */
 
@@ -82,6 +84,101 @@ static void the_path_is_decoded_and_has_no_dot_segments(void **state)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         get(paths[i][0]);
         expect_answer(200, paths[i][1]);
+    }
+}
+
+static void path_parameters_are_behind_the_path(void **state)
+{
+    (void)state;
+    static const char *const targets[][3] = {
+        {"/a", "/a", "-"},           {"/a;", "/a", ""},
+        {"/a;sid=1", "/a", "sid=1"}, {"/a;x=1/b;y;z?q;r", "/a/b", "y;z"},
+        {"/a;x/b", "/a/b", "-"},     {"/a%3Bx", "/a;x", "-"},
+        {"/;x", "/", "x"},           {"/a/..;x/b", "/b", "-"},
+        {"/a/;x", "/a/", "x"}};
+    watch(&path);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        get(targets[i][0]);
+        expect_answer(200, targets[i][1]);
+    }
+    tested_with(NULL);
+    watch(&path_extension);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        get(targets[i][0]);
+        expect_answer(200, targets[i][2]);
+    }
+    get("/..;x");
+    expect_status(400);
+}
+
+static int show_extension_param(rv_talk *talk, void *ctx)
+{
+    return show(talk, rv_path_extension_param(talk, ctx));
+}
+
+static void path_parameters_have_names(void **state)
+{
+    (void)state;
+    route("GET /a", show_extension_param, "sid");
+    static const char *const targets[][2] = {{"/a", "-"},
+                                             {"/a;sid", ""},
+                                             {"/a;sid=", ""},
+                                             {"/a;sid=7;sid=8", "7"},
+                                             {"/a;x=1;s%69d=a%20b+c", "a b+c"},
+                                             {"/a;sidx=1;si=2", "-"}};
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        get(targets[i][0]);
+        expect_answer(200, targets[i][1]);
+    }
+}
+
+static int show_port(rv_talk *talk, void *ctx)
+{
+    char text[540];
+    rv_bytes name = rv_host_name(talk);
+    (void)ctx;
+    snprintf(text, sizeof text, "%s %d", text_of(name).text, rv_port(talk));
+    return rv_text(talk, 200, text);
+}
+
+static void the_host_has_a_name_and_a_port(void **state)
+{
+    (void)state;
+    static const char *const hosts[][2] = {{"example.org", "example.org 80"},
+                                           {"example.org:8080", "example.org 8080"},
+                                           {"example.org:", "example.org 80"},
+                                           {"10.0.0.1", "10.0.0.1 80"},
+                                           {"[::1]", "[::1] 80"},
+                                           {"[::1]:65535", "[::1] 65535"}};
+    route("GET /", show_port, NULL);
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", hosts[i][0]);
+        say(text);
+        expect_answer(200, hosts[i][1]);
+    }
+    say("GET / HTTP/1.0\r\n\r\n");
+    expect_answer(200, "- 80");
+}
+
+static void content_has_a_type_and_a_charset(void **state)
+{
+    (void)state;
+    static const char *const fields[][3] = {
+        {NULL, "-", "-"},
+        {"Content-Type: text/plain\r\n", "text/plain", "-"},
+        {"Content-Type: Text/HTML ; charset=\"UTF-8\"\r\n", "Text/HTML", "UTF-8"},
+        {"Content-Type: text/plain; a=b; Charset=latin1\r\n", "text/plain", "latin1"}};
+    watch(&content_type);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        request("GET", "/", fields[i][0]);
+        expect_answer(200, fields[i][1]);
+    }
+    tested_with(NULL);
+    watch(&charset);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        request("GET", "/", fields[i][0]);
+        expect_answer(200, fields[i][2]);
     }
 }
 
@@ -661,6 +758,10 @@ int main(void)
         FACT(the_method_is_as_it_was_sent),
         FACT(the_target_is_as_it_was_sent),
         FACT(the_path_is_decoded_and_has_no_dot_segments),
+        FACT(path_parameters_are_behind_the_path),
+        FACT(path_parameters_have_names),
+        FACT(the_host_has_a_name_and_a_port),
+        FACT(content_has_a_type_and_a_charset),
         FACT(a_target_without_a_path_is_the_root),
         FACT(the_query_is_what_follows_the_question_mark),
         FACT(the_host_is_the_targets_or_the_fields),
