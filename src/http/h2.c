@@ -477,8 +477,10 @@ rv_error rv_h2_receive(struct rv_h2 *h2, rv_bytes octets)
         at += used;
         if (seen == RV_H2_SEEN_FRAME && !h2->is_client) {
             if (rv_h2_watch_needs_state(&h2->watch)) {
-                error = feed(h2, octets.ptr + fed, at - fed);
-                fed = at;
+                /* Less the last octet of the head: a frame without payload would be complete with it,
+                   and its stream perhaps gone. */
+                error = feed(h2, octets.ptr + fed, at - 1 - fed);
+                fed = at - 1;
             }
             check_frame(h2);
         } else if (seen == RV_H2_SEEN_LOOP && !h2->is_client) {
