@@ -28,6 +28,7 @@ struct settings {
     size_t tls_key_count;
     bool tls_self_signed;
     bool redirect_to_tls;
+    bool no_http2;
     char hsts[160]; /* the value of Strict-Transport-Security; "": none */
     unsigned workers;
     unsigned backlog;
@@ -55,6 +56,7 @@ static void print_help(void)
          "  --redirect-to-tls   what --listen listens on only sends clients on to https\n"
          "  --hsts SECONDS      tell browsers to come over TLS only, for so long; or the whole\n"
          "                      value: \"max-age=31536000; includeSubDomains\"\n"
+         "  --no-http2      speak HTTP/1 only, with TLS and in the clear\n"
          "  --workers N     worker threads; default: one for each CPU\n"
          "  --backlog N     length of the accept queues; default 4096, at most net.core.somaxconn\n"
          "  --pool N        threads for blocking handlers; default 8\n"
@@ -127,6 +129,7 @@ static int run(const struct settings *settings)
         .workers = settings->workers,
         .backlog = settings->backlog,
         .pool_threads = settings->pool,
+        .no_http2 = settings->no_http2,
         .hooks = {.on_start = on_start, .on_log = on_log, .on_error = on_error},
     });
     if (server == NULL) {
@@ -219,6 +222,7 @@ int rv_cli_serve(int argc, char **argv)
         TLS_SELF_SIGNED,
         REDIRECT_TO_TLS,
         HSTS,
+        NO_HTTP2,
         WORKERS,
         BACKLOG,
         POOL,
@@ -232,6 +236,7 @@ int rv_cli_serve(int argc, char **argv)
                                             {"tls-self-signed", no_argument, NULL, TLS_SELF_SIGNED},
                                             {"redirect-to-tls", no_argument, NULL, REDIRECT_TO_TLS},
                                             {"hsts", required_argument, NULL, HSTS},
+                                            {"no-http2", no_argument, NULL, NO_HTTP2},
                                             {"workers", required_argument, NULL, WORKERS},
                                             {"backlog", required_argument, NULL, BACKLOG},
                                             {"pool", required_argument, NULL, POOL},
@@ -272,6 +277,9 @@ int rv_cli_serve(int argc, char **argv)
                                           "--hsts must be a number of seconds, or a value "
                                           "with a max-age, not \"%s\"",
                                           optarg);
+            break;
+        case NO_HTTP2:
+            settings.no_http2 = true;
             break;
         case WORKERS:
             if (!rv_cli_number(optarg, 1, 255, &settings.workers))

@@ -119,7 +119,7 @@ uint32_t rv_h2_head_add(struct rv_h2_head *head, rv_bytes name, rv_bytes value)
 
 static rv_bytes text(const struct rv_h2_head *head, struct rv_span span)
 {
-    return rv_span_bytes(head->octets.ptr, span);
+    return span.length == 0 ? rv_slice("", 0) : rv_span_bytes(head->octets.ptr, span);
 }
 
 /* The targets that there are (RFC 9113 section 8.3.1): a path with a query, "*", or none with CONNECT. */

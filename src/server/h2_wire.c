@@ -344,9 +344,10 @@ bool rv_h2_wire_send(void *owner, void *record, rv_bytes frame_head, size_t octe
         return false;
     char *out = rv_put(room, frame_head);
     size_t direct = stream->direct.len < octets ? stream->direct.len : octets;
-    if (direct > 0)
+    if (direct > 0) {
         out = rv_put(out, rv_slice(stream->direct.ptr, direct));
-    stream->direct = rv_slice(stream->direct.ptr + direct, stream->direct.len - direct);
+        stream->direct = rv_slice(stream->direct.ptr + direct, stream->direct.len - direct);
+    }
     if (!copy_output(stream, out, octets - direct)) {
         rv_stream_commit(&h2->conn->stream, 0);
         return false;

@@ -504,27 +504,15 @@ static struct {
 
 static struct fuzz_route_ctx verbs_ctx = {fuzz_verbs};
 
-rv_server *fuzz_app_server(bool with_pieces)
+static rv_server *make_server(const rv_server_options *options, bool with_pieces)
 {
-    static const rv_server_options options = {
-        .workers = 1,
-        .pool_threads = 1, /* idle: no route uses it */
-        .limits = {.target_bytes_max = FUZZ_TARGET_MAX,
-                   .head_bytes_max = 2048,
-                   .head_fields_max = 16,
-                   .body_bytes_max = 4096,
-                   .output_high_bytes = 8192,
-                   .output_low_bytes = 2048,
-                   .requests_per_connection_max = FUZZ_REQUESTS_OF_A_CONNECTION,
-                   .connections_max = 3},
-    };
     if (file_path[0] == '\0') {
         fuzz_pattern_make();
         make_file(file_path, FILE_BYTES);
         big_file_descriptor = make_file(big_file_path, BIG_FILE_BYTES);
         big_file_bytes = BIG_FILE_BYTES;
     }
-    rv_server *server = rv_server_new(&options);
+    rv_server *server = rv_server_new(options);
     REQUIRE(server != NULL);
     rv_app *app = rv_default_app(server);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
@@ -533,6 +521,35 @@ rv_server *fuzz_app_server(bool with_pieces)
     if (with_pieces)
         REQUIRE(rv_route_with(app, "* /verbs-body", fuzz_job_run, &verbs_ctx, &streamed) == RV_OK);
     return server;
+}
+
+static const rv_server_options small = {
+    .workers = 1,
+    .pool_threads = 1, /* idle: no route uses it */
+    .no_http2 = true,
+    .limits = {.target_bytes_max = FUZZ_TARGET_MAX,
+               .head_bytes_max = 2048,
+               .head_fields_max = 16,
+               .body_bytes_max = 4096,
+               .output_high_bytes = 8192,
+               .output_low_bytes = 2048,
+               .requests_per_connection_max = FUZZ_REQUESTS_OF_A_CONNECTION,
+               .connections_max = 3},
+};
+
+rv_server *fuzz_app_server(bool with_pieces)
+{
+    return make_server(&small, with_pieces);
+}
+
+rv_server *fuzz_app_server_h2(void)
+{
+    rv_server_options options = small;
+    options.no_http2 = false;
+    options.limits.h2_streams_max = 8;
+    options.limits.h2_stream_window_bytes = 3000;
+    options.limits.h2_connection_window_bytes = 65535;
+    return make_server(&options, true);
 }
 
 void fuzz_app_begin(void)

@@ -34,6 +34,9 @@
    /verbs-body: its answer depends on the pieces that a body comes in. */
 rv_server *fuzz_app_server(bool with_pieces);
 
+/* The same, speaking HTTP/2 as well, with small windows. */
+rv_server *fuzz_app_server_h2(void);
+
 /* The limits of a head of that server. */
 extern const struct rv_h1_limits fuzz_app_limits;
 

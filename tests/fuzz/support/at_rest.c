@@ -5,6 +5,8 @@
 #include "fuzz/support/at_rest.h"
 
 #include "fuzz/support/require.h"
+#include "server/h1_conn.h"
+#include "server/h2_conn.h"
 #include "server/talk.h"
 
 #include <assert.h>
@@ -60,11 +62,71 @@ static void require_deadline(const struct rv_conn *conn)
         REQUIRE(rv_timer_is_set(&conn->stream.timer));
 }
 
+static bool speaks_h2(const struct rv_conn *conn)
+{
+    const struct rv_conn_protocol *protocol = rv_conn_protocol(conn);
+    return RV_H2_BUILT && protocol != &rv_conn_h1 && protocol != &rv_conn_lingering &&
+           protocol != &rv_conn_shaking;
+}
+
+#if RV_H2_BUILT
+static void require_h2_stream(const struct rv_h2_stream *stream,
+                              bool (*waits_outside)(rv_handle handle))
+{
+    struct rv_talk *talk = stream->talk;
+    REQUIRE(stream->next == NULL || stream->next->previous == stream);
+    REQUIRE(talk != NULL && talk->in_use && talk->h2 == stream && !talk->running);
+    REQUIRE(talk->conn == stream->h2->conn && !stream->in_work);
+    if (stream->reset || !stream->head_complete || stream->h2->phase == RV_H2_BROKEN)
+        return;
+    REQUIRE(stream->dispatched && talk->kept);
+    REQUIRE(!talk->cut || talk->wire_ended);
+    REQUIRE(!talk->wire_ended || (stream->input.len == 0 && talk->on_gone == NULL));
+    REQUIRE(talk->wire_ended || talk->body_phase == RV_BODY_READING || talk->timer_then != NULL ||
+            talk->drained != NULL || waits_outside(rv_suspend(talk)));
+    REQUIRE(talk->timer_then == NULL || rv_timer_is_set(&talk->timer));
+    /* What has arrived is kept only for a handler that does not want it yet. */
+    REQUIRE(talk->body_phase != RV_BODY_READING || stream->input.len == 0 || talk->wire_ended);
+}
+
+/* How many streams it has. */
+static size_t require_h2(const struct rv_conn *conn, bool (*waits_outside)(rv_handle handle))
+{
+    const struct rv_h2_conn *h2 = conn->h2;
+    uint64_t kept = 0;
+    size_t count = 0;
+    REQUIRE(!h2->in_session && !h2->settling);
+    REQUIRE(h2->work == NULL || h2->phase == RV_H2_BROKEN);
+    for (const struct rv_h2_stream *stream = h2->streams; stream != NULL; stream = stream->next) {
+        REQUIRE(stream->h2 == h2);
+        require_h2_stream(stream, waits_outside);
+        kept += stream->input.len;
+        count++;
+    }
+    REQUIRE(count == h2->stream_count);
+    REQUIRE(count > 0 || h2->head.octets.ptr == NULL);
+    /* Half of the connection's window, at most, is still to be given back. */
+    uint64_t window = rv_conn_limits(conn)->h2_connection_window_bytes;
+    REQUIRE(h2->phase == RV_H2_BROKEN || conn->stream.output != NULL ||
+            (uint64_t)rv_h2_receive_window(h2->session) + kept >= window / 2);
+    REQUIRE(rv_timer_is_set(&conn->stream.timer));
+    return count;
+}
+#else
+static size_t require_h2(const struct rv_conn *conn, bool (*waits_outside)(rv_handle handle))
+{
+    (void)conn, (void)waits_outside;
+    return 0;
+}
+#endif
+
 static void require_conn(const struct rv_conn *conn, bool (*waits_outside)(rv_handle handle))
 {
     const struct rv_stream *stream = &conn->stream;
     REQUIRE(!stream->closed && !stream->broken && !stream->in_again);
     REQUIRE(stream->output == NULL || stream->blocked);
+    if (speaks_h2(conn))
+        return;
     REQUIRE((conn->phase == RV_CONN_EXCHANGE || conn->phase == RV_CONN_DRAIN) ==
             (conn->talk != NULL));
     if (conn->talk != NULL)
@@ -88,7 +150,10 @@ void fuzz_require_at_rest(const rv_server *server, bool (*waits_outside)(rv_hand
         REQUIRE(conn->next == NULL || conn->next->previous == conn);
         require_conn(conn, waits_outside);
         conns++;
-        with_talk += conn->talk != NULL;
+        if (speaks_h2(conn))
+            with_talk += require_h2(conn, waits_outside);
+        else
+            with_talk += conn->talk != NULL;
         timers += rv_timer_is_set(&conn->stream.timer);
     }
     for (uint32_t i = 0; i < worker->talk_count; i++) {
