@@ -79,7 +79,9 @@ static void check_window(struct rv_h2_stream *stream, uint64_t now_ms)
     if (stream->all_taken)
         return;
     bool open = all > 0 && rv_h2_stream_window(h2->session, stream->id) > 0;
-    if (open || rv_h2_wire_queued(stream) == 0 || stream->taken != stream->taken_seen) {
+    /* The end waits for the windows, too, though it is no content. */
+    bool waits = stream->output_ended || rv_h2_wire_queued(stream) > 0;
+    if (open || !waits || stream->taken != stream->taken_seen) {
         stream->taken_seen = stream->taken;
         stream->progress_ms = now_ms;
         return;

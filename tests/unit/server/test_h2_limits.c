@@ -336,6 +336,37 @@ static void a_connection_whose_window_stays_shut_is_cut(void **state)
     expect_told();
 }
 
+static int end_later(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    return rv_end(talk);
+}
+
+static int write_then_end_later(rv_talk *talk, void *ctx)
+{
+    static char window[65535];
+    (void)ctx;
+    rv_begin(talk, 200);
+    rv_write(talk, rv_slice(window, sizeof window));
+    rv_after_ms(talk, 10, end_later, NULL);
+    return RV_PENDING;
+}
+
+/* All content has left, and with it the window: the end alone is waiting. */
+static void an_end_that_no_window_lets_leave_is_a_stall(void **state)
+{
+    (void)state;
+    route("GET /", write_then_end_later, NULL);
+    h2_client_open(&peer, tested, 0, 0);
+    struct h2_exchange *exchange = h2_ask(&peer, "GET", "/", NULL, false);
+    exchange->held = true;
+    h2_client_pump(&peer);
+    assert_int_equal(exchange->content.len, 65535);
+    rv_test_advance_ms(peer.test, 25000);
+    assert_int_equal(COUNTER(h2_window_stalls), 1);
+    expect_told();
+}
+
 static void a_client_that_reads_nothing_at_all_is_cut(void **state)
 {
     (void)state;
@@ -395,6 +426,7 @@ int main(void)
         FACT(a_body_that_nobody_reads_and_nobody_sends_is_told_to_stop),
         FACT(a_stream_whose_window_stays_shut_is_reset),
         FACT(a_connection_whose_window_stays_shut_is_cut),
+        FACT(an_end_that_no_window_lets_leave_is_a_stall),
         FACT(a_client_that_reads_nothing_at_all_is_cut),
         FACT(a_body_that_the_server_itself_holds_up_is_not_too_slow),
     };
