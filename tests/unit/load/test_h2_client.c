@@ -7,6 +7,7 @@
 #include "io/sim.h"
 #include "load/h2_request.h"
 #include "load/thread.h"
+#include "random.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -806,6 +807,91 @@ static void content_in_answer_to_head_is_a_failure_and_its_length_is_none(void *
     assert_int_equal(result()->answered + result()->failed, 2);
 }
 
+/* ---- anything at all ------------------------------------------------------------------------------------- */
+
+/* A frame that is likely to mean something where it arrives. */
+static size_t any_frame(uint64_t *random, char *frame)
+{
+    static const uint8_t likely[] = {RV_H2_HEADERS, RV_H2_HEADERS,      RV_H2_HEADERS,
+                                     RV_H2_HEADERS, RV_H2_DATA,         RV_H2_DATA,
+                                     RV_H2_DATA,    RV_H2_RST_STREAM,   RV_H2_SETTINGS,
+                                     RV_H2_GOAWAY,  RV_H2_WINDOW_UPDATE};
+    bool nonsense = random_below(random, 25) == 0;
+    char *payload = frame + RV_H2_FRAME_HEAD_BYTES;
+    uint32_t id = 2 * (uint32_t)random_below(random, nonsense ? 20 : 4) + 1;
+    uint8_t type =
+        nonsense ? (uint8_t)random_below(random, 12) : likely[random_below(random, sizeof likely)];
+    uint8_t flags = (uint8_t)random_below(random, 2);
+    size_t length = random_below(random, 12);
+    memset(payload, 0, 12);
+    if (nonsense) {
+        for (size_t i = 0; i < length; i++)
+            payload[i] = (char)random_below(random, 256);
+        flags = (uint8_t)random_below(random, 256);
+    } else if (type == RV_H2_HEADERS) {
+        payload[0] = '\x88'; /* ":status: 200" */
+        length = 1;
+        flags |= RV_H2_FLAG_END_HEADERS;
+    } else if (type == RV_H2_SETTINGS) {
+        payload[1] = 3; /* streams at once */
+        payload[5] = (char)random_below(random, 6);
+        length = 6;
+    } else if (type == RV_H2_GOAWAY) {
+        payload[3] = (char)random_below(random, 16);
+        length = 8;
+    } else if (type != RV_H2_DATA) {
+        payload[3] = (char)(1 + random_below(random, 12)); /* a code, or a step of the window */
+        length = 4;
+    }
+    if (type == RV_H2_SETTINGS || type == RV_H2_GOAWAY)
+        id = flags = 0;
+    const char head[RV_H2_FRAME_HEAD_BYTES] = {0, 0, (char)length, (char)type, (char)flags, 0,
+                                               0, 0, (char)id};
+    memcpy(frame, head, sizeof head);
+    return sizeof head + length;
+}
+
+static void whatever_a_server_says_the_laws_hold(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        uint64_t random = seed;
+        if (seed > 1)
+            set_up(NULL);
+        plan.requests_max = 30;
+        plan.request_count = 2;
+        plan.clients = 2;
+        plan.streams = 1 + (uint32_t)random_below(&random, 5);
+        plan.requests_per_connection = random_below(&random, 9);
+        plan.model = seed % 3 == 0 ? RV_LOAD_OPEN : RV_LOAD_CLOSED;
+        plan.rate_per_s = 5000;
+        begin();
+        for (unsigned step = 0; step < 120 && running; step++) {
+            turns();
+            if (rv_sim_attempts(&thread.loop) > 0 && peer_count < PEERS_MAX) {
+                struct peer *peer = accept_silent();
+                if (random_below(&random, 20) > 0)
+                    rv_sim_send(peer->sim, RV_LIT("\0\0\0\4\0\0\0\0\0"));
+            }
+            if (peer_count == 0)
+                continue;
+            struct peer *peer = &peers[random_below(&random, peer_count)];
+            char frame[64];
+            size_t length = any_frame(&random, frame);
+            if (random_below(&random, 60) == 0)
+                rv_sim_half_close(peer->sim);
+            else
+                rv_sim_send(peer->sim, rv_slice(frame, length));
+            if (random_below(&random, 10) == 0)
+                rv_sim_advance_us(&thread.loop, random_below(&random, 300000));
+            turns();
+        }
+        thread.stopping = running; /* as the engine ends a run */
+        if (seed < 400)
+            tear_down(NULL);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -834,6 +920,7 @@ int main(void)
         TEST(a_server_of_http_1_is_told),
         TEST(a_frame_against_the_rules_ends_the_connection_with_its_code),
         TEST(content_of_another_length_than_announced_is_a_failure),
+        TEST(whatever_a_server_says_the_laws_hold),
         TEST(content_in_answer_to_head_is_a_failure_and_its_length_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
