@@ -121,9 +121,11 @@ static void broke_rules(struct rv_client *client)
         lose(client, RV_FAILURE_HTTP2_ERROR, RV_FAILURE_HTTP2_ERROR, (int)code);
         return;
     }
-    rv_client_note_refused(client);
-    lose(client, RV_FAILURE_CONNECT_PROTOCOL, RV_FAILURE_CONNECT_PROTOCOL, 0);
+    rv_client_note_refused(client); /* as of a connection that could not be opened */
+    if (client->streams > 0)
+        rv_h2_stream_fail(client, h2->oldest, RV_FAILURE_CONNECT_PROTOCOL, 0);
     client->failures++; /* a pause before the next attempt */
+    rv_client_close(client);
 }
 
 /* Behind the last answer. */
