@@ -82,6 +82,10 @@ CASES = [
          kind="idle", servers=TLS_SERVERS),
     Case("h2", "P10", "HTTP/2 in the clear, 16 connections with 32 streams each", 16, streams=32,
          servers=TLS_SERVERS, clients=("h2load",)),
+    Case("h2-idle", "P10", "memory of 4 000 idle connections of HTTP/2", 4000, streams=1,
+         kind="idle", servers=TLS_SERVERS),
+    Case("h2-tls-idle", "P10", "memory of 4 000 idle connections of HTTP/2 over TLS 1.3", 4000,
+         tls=True, streams=1, kind="idle", servers=("rivulet",)),
     Case("client-tls", "P10", "clients with 64 connections, TLS 1.3, against rivulet", 64, tls=True,
          kind="client", servers=("rivulet",), clients=("rivulet-bench", "wrk", "ab", "h2load")),
     Case("client-h2", "P10", "clients of HTTP/2, 16 connections with 32 streams each, "

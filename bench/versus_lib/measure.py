@@ -25,6 +25,12 @@ COUNTED_SECONDS_MAX = 600  # of a run that is as long as its requests take
 TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 TLS.check_hostname = False
 TLS.verify_mode = ssl.CERT_NONE
+# The preface of HTTP/2 and empty SETTINGS.
+H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+TLS_OF_H2 = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+TLS_OF_H2.check_hostname = False
+TLS_OF_H2.verify_mode = ssl.CERT_NONE
+TLS_OF_H2.set_alpn_protocols(["h2"])
 
 
 def connect(port, tls):
@@ -58,7 +64,7 @@ def fetch_ok(port, close, tls):
 def probe_http2(port):
     """Prior knowledge: a server may speak nothing else on this port. Raises OSError, Unavailable."""
     with connect(port, tls=False) as client:
-        client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+        client.sendall(H2_PREFACE)
         head = client.recv(9)
     if len(head) < 4 or head[3] != 4:
         raise Unavailable("it does not answer HTTP/2's preface with SETTINGS")

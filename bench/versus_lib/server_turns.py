@@ -121,7 +121,8 @@ def run_idle_once(bench, case, row, number):
         return
     try:
         row.started(running)
-        run = idle.run_idle(running, min(case.connections, server.connections_max), case.tls)
+        run = idle.run_idle(running, min(case.connections, server.connections_max), case.tls,
+                            case.streams > 0)
     finally:
         running.end()
     row.runs.append(run)

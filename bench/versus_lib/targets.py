@@ -16,6 +16,8 @@ WORKERS_SHARE_MAX = 1.10  # the busier worker's load, as a multiple of an even s
 CLOSE_RATIO_MAX = 0.95
 BIG_RATIO_MAX = 1.00
 TLS_RATIO_MAX = 1.00
+HTTP2_IDLE_BYTES_MAX = 16_384
+HTTP2_TLS_IDLE_BYTES_MAX = 36_864
 HTTP2_US_MAX = 2.0
 CLIENT_RATIO_MIN = 1.3
 BULK_RATIO_MIN = {"client-100k": 2.5, "client-1m": 4.0}
@@ -149,6 +151,12 @@ def judge_http2(result):
     return [(mine <= HTTP2_US_MAX, f"{mine:.3f} µs, to be at most {HTTP2_US_MAX:.1f}")]
 
 
+def judge_http2_idle(result):
+    most = HTTP2_TLS_IDLE_BYTES_MAX if result.case.tls else HTTP2_IDLE_BYTES_MAX
+    mine = row_with_result(result, "rivulet").median("rss_bytes_per_connection")
+    return [(mine <= most, f"{mine:.0f} bytes of RSS per connection, to be at most {most}")]
+
+
 # ---- clients -------------------------------------------------------------------------------------
 
 
@@ -205,6 +213,8 @@ RULES = {
     "tls-big": judge_big,
     "tls-idle": judge_tls_idle,
     "h2": judge_http2,
+    "h2-idle": judge_http2_idle,
+    "h2-tls-idle": judge_http2_idle,
     "client-tls": judge_against_h2load,
     "client-h2": judge_against_h2load,
     "client-h2-tls": judge_against_h2load,
