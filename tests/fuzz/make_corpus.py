@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seed corpora of fuzz_conn, fuzz_split, fuzz_pool and fuzz_tls: tests/fuzz/make_corpus.py
+"""Writes the seed corpora of fuzz_conn, fuzz_split, fuzz_pool, fuzz_tls and fuzz_h2: tests/fuzz/make_corpus.py
 
 Some of each file of wire cases, with the paths of the fuzzed server's handlers (support/app.h) in the
 place of the wire app's, and the scripts below, which use what cases cannot say: several clients, time,
@@ -206,6 +206,49 @@ TLS_SCRIPTS = {
 }
 
 
+# Of fuzz_h2.c: operations. The bits of HEADERS, and places in its list of targets.
+END, OPEN, POST, HEAD, LENGTH, EXPECT = 1, 2, 4, 8, 16, 32
+BIG, SLOW, BODY, TRAILER, ECHO, PAUSE, SUSPEND, PARTS = 1, 12, 13, 15, 16, 18, 23, 25
+TARGET_COUNT = 44
+
+
+def ask(stream, target, bits=END):
+    return b"H" + bytes([stream, target, bits])
+
+
+def data(stream, last, magnitude):
+    return b"D" + bytes([stream, int(last), magnitude])
+
+
+H2_SCRIPTS = {
+    "all-targets": b"".join(ask(n % 32, n) + b"!n" * (n == 31) for n in range(TARGET_COUNT)),
+    "body": ask(0, BODY, POST) + data(0, False, 0x1f) + b"!" + data(0, True, 0x25) + b"!",
+    "continuation": ask(0, 0, END | OPEN) + b"C\0\0C\0\4!",
+    "echo": ask(0, ECHO, POST) + data(0, False, 0x9f) + b"!" + data(0, True, 0x85)
+    + b"!W\xff\xa8W\0\xa8!",
+    "empty": ask(0, BODY, POST) + data(0, False, 0) * 20 + b"!",
+    "expect": ask(0, BODY, POST | LENGTH | EXPECT) + b"!" + data(0, True, 0x64) + b"!",
+    "goaway": ask(0, SLOW) + b"g\0!t\x50",
+    "half-close": ask(0, BIG) + ask(1, BODY, POST) + b"!h!t\x50",
+    "head": ask(0, BIG, END | HEAD) + ask(1, SLOW, END | HEAD) + b"!t\x40",
+    "late": ask(0, BODY, POST) + data(0, False, 1) + b"!t\xff" + ask(1, 0, END | OPEN) + b"!t\xff",
+    "memory": b"".join(b"m" + bytes([n]) + ask(n, BIG) + ask(n + 1, ECHO, POST)
+                        + data(n + 1, True, 0x6f) + b"!" for n in range(0, 16, 2)),
+    "narrow": b"w\x30" + ask(0, BIG) + b"!t\x40w\xff!",
+    "pause": ask(0, PAUSE, POST) + (data(0, False, 0x5f) + b"!t\2") * 2 + data(0, True, 0) + b"!t\5",
+    "pieces": ask(0, ECHO, POST) + data(0, True, 0x4f) + b"b\0",
+    "priority": b"P\0\1P\2\2!p\0p\1!",
+    "quit": ask(0, BIG) + ask(1, ECHO, POST) + data(1, False, 0x2f) + b"!q",
+    "raw": b"x\5hello!ny\x04\x0a\0\xff0123456789!",
+    "reset": ask(0, BIG) + b"!R\0\x08!" + ask(1, PARTS, POST) + data(1, False, 0x6f) + b"!R\1\x08!",
+    "stop": ask(0, SLOW) + b"!Zp\1!t\x50t\x50",
+    "suspended": ask(0, SUSPEND) + ask(1, SUSPEND + 1) + b"!a\0a\2!",
+    "trailers": ask(0, TRAILER, POST) + data(0, False, 0x0f) + b"T\0\5!",
+    "two-clients": ask(0, SUSPEND) + b"!c\1" + ask(0, BIG) + b"!c\0a\0",
+    "windows": b"S\4\x21!" + ask(0, BIG) + b"!W\0\x6f!W\xff\x8f!W\0\xb4W\xff\xb4!",
+}
+
+
 def replace_all(target, files):
     folder = HERE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -233,6 +276,7 @@ def main():
     replace_all("fuzz_split", split)
     replace_all("fuzz_pool", {f"script-{name}": octets for name, octets in POOL_SCRIPTS.items()})
     replace_all("fuzz_tls", {f"script-{name}": octets for name, octets in TLS_SCRIPTS.items()})
+    replace_all("fuzz_h2", {f"script-{name}": octets for name, octets in H2_SCRIPTS.items()})
 
 
 if __name__ == "__main__":
