@@ -136,7 +136,7 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
  *                              end it as well
  *  h2_streams_max              HTTP/2: requests under way on one connection; beyond: REFUSED_STREAM
  *  h2_stream_window_bytes      HTTP/2: content that a client may send ahead, on one stream ...
- *  h2_connection_window_bytes  ... and on one connection: what it can make the server keep
+ *  h2_connection_window_bytes  ... and on one connection; bodies that are held whole are beside it
  *
  * Frames of HTTP/2 that cost a client nothing have budgets as well, which are not settable: whoever
  * uses one up is cut with ENHANCE_YOUR_CALM, and a counter h2_..._floods tells.

@@ -165,6 +165,19 @@ def test_a_preface_in_the_clear_on_the_tls_port(both):
         assert client.rest()[:12] in (b"HTTP/1.1 400", b"")
 
 
+def test_a_server_that_speaks_http1_only(servers):
+    server = start(servers, "--no-http2")
+    with socket.create_connection(("127.0.0.1", port(server, "tls")), TIMEOUT_S) as plain, \
+            tls_context(["h2", "http/1.1"]).wrap_socket(plain) as secure:
+        assert secure.selected_alpn_protocol() == "http/1.1"
+    with socket.create_connection(("127.0.0.1", port(server, "tls")), TIMEOUT_S) as plain:
+        with pytest.raises(ssl.SSLError, match="no application protocol"):
+            tls_context(["h2"]).wrap_socket(plain)
+    with Client(port(server, "clear")) as client:
+        client.send(h2_frames.PREFACE + h2_frames.settings())
+        assert client.rest().startswith(b"HTTP/1.1 505 ")
+
+
 # ---- nghttp and h2load ---------------------------------------------------------------------------
 
 @needs("nghttp")
