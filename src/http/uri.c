@@ -337,6 +337,30 @@ size_t rv_percent_decode(rv_bytes text, bool plus, char *out)
     return (size_t)(out - start);
 }
 
+/* A colon in the first segment of a relative reference would make it a scheme (RFC 3986 section 4.2),
+   and an apostrophe end an attribute of HTML. */
+static bool may_stand_in_path(char c)
+{
+    return (has_class(c, IS_HOST) && c != ';' && c != '\'') || c == '/' || c == '@';
+}
+
+size_t rv_percent_encode_path(rv_bytes path, char *out)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    char *start = out;
+    for (size_t at = 0; at < path.len; at++) {
+        unsigned char c = (unsigned char)path.ptr[at];
+        if (may_stand_in_path((char)c)) {
+            *out++ = (char)c;
+        } else {
+            *out++ = '%';
+            *out++ = digits[c >> 4];
+            *out++ = digits[c & 15];
+        }
+    }
+    return (size_t)(out - start);
+}
+
 bool rv_percent_equal(rv_bytes encoded, rv_bytes plain)
 {
     size_t matched = 0;

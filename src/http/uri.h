@@ -40,6 +40,11 @@ bool rv_percent_is_valid(rv_bytes text);
    A "%" that no two digits follow is kept as it is. Returns the length. */
 size_t rv_percent_decode(rv_bytes text, bool plus, char *out);
 
+/* Percent-encodes a path, or a part of one, so that it can stand in a URI reference anywhere: all but
+   unreserved octets, "/", "@" and the sub-delims other than ";" and the apostrophe. `out` has room for
+   3 * path.len. Returns the length. */
+size_t rv_percent_encode_path(rv_bytes path, char *out);
+
 /* True when `encoded` decodes (once, without plus) to exactly `plain`. */
 bool rv_percent_equal(rv_bytes encoded, rv_bytes plain);
 
