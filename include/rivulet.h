@@ -8,7 +8,7 @@
  *    3 whole answers     12 limits, counters, hooks
  *    4 apps and routes   14 testing handlers without a port
  *    5 bodies in
- *    6 bodies out, streamed
+ *    6 bodies out, streamed    9 files and assets
  *
  * Rules that hold everywhere:
  *  - One handle: the talk, one request and its response. Nouns read the request (`rv_header`),
@@ -129,7 +129,6 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
  *  connections_max             of the whole server; 0: what the process may open, less a reserve;
  *                              beyond: idle ones are recycled, new ones wait (connections_full)
  *  pool_queue_max              talks waiting for a pool thread; beyond: 503 (pool_queue_full)
- *  form_fields_max             pairs of a form; beyond: it cannot be used, 413 (form_fields_too_many)
  *  output_high_bytes           queued output of a talk from which rv_write answers RV_FULL
  *  output_low_bytes            queued output under which on_drain is called
  *  linger_ms                   how long a connection that was refused early is read and discarded, so
@@ -156,7 +155,6 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
     X(requests_per_connection_max, 0)                                                              \
     X(connections_max, 0)                                                                          \
     X(pool_queue_max, 1024)                                                                        \
-    X(form_fields_max, 1000)                                                                       \
     X(output_high_bytes, 262144)                                                                   \
     X(output_low_bytes, 65536)                                                                     \
     X(linger_ms, 30000)                                                                            \
@@ -313,38 +311,15 @@ RV_API int64_t rv_content_length(const rv_talk *talk);
 RV_API rv_bytes rv_content_type(const rv_talk *talk);
 RV_API rv_bytes rv_charset(const rv_talk *talk);
 
-/*
- * A parameter: of the path pattern, else of the query, else of the form in a whole body of type
- * application/x-www-form-urlencoded; percent-decoded, in the latter two "+" is a space. The first of
- * that name; absent when there is none.
- */
+/* A parameter: of the path pattern, else of the query; percent-decoded, in the query "+" is a space. */
 RV_API rv_bytes rv_param(rv_talk *talk, const char *name);
 
-/* The parameter at `index`, in the same order: repeated names are all there. False behind the last one. */
-RV_API bool rv_param_at(rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value);
-
 /*
- * 0: the request has no form, or one that can be used. A form with an escape that is none (RV_EPROTO), or
- * with more than form_fields_max pairs (RV_ELIMIT), has no parameters at all, since a part of what its
- * sender has filled in is not what he meant. A handler that returns this error leaves it to the library: the client
- * gets a 400 or 413 that says why. RV_ENOMEM: memory is short.
- */
-RV_API rv_error rv_form_check(rv_talk *talk);
-
-/*
- * Parameters of a type. RV_ENOTFOUND: absent; or the error of rv_form_check, when it may have been in a
- * form that cannot be used. RV_EINVAL: not such a thing, or trailing octets. RV_ELIMIT: out of the
- * range min..max. `*value` is set only on success.
+ * A parameter that must be a decimal integer within min..max. RV_ENOTFOUND: absent. RV_EINVAL: not
+ * a number, or trailing octets. RV_ELIMIT: out of range. `*value` is set only on success.
  */
 RV_API rv_error rv_param_int(rv_talk *talk, const char *name, int64_t min, int64_t max,
-                             int64_t *value); /* decimal */
-RV_API rv_error rv_param_double(rv_talk *talk, const char *name, double min, double max,
-                                double *value); /* "-1.5e3", in every locale */
-RV_API rv_error rv_param_bool(rv_talk *talk, const char *name,
-                              bool *value); /* 1 true yes on, 0 false no off; any case */
-/* One of `choices`, which ends with NULL: its index. */
-RV_API rv_error rv_param_choice(rv_talk *talk, const char *name, const char *const *choices,
-                                size_t *index);
+                             int64_t *value);
 
 /* A cookie of the request; absent when there is none (RFC 6265 section 4.2). */
 RV_API rv_bytes rv_cookie(rv_talk *talk, const char *name);
@@ -403,19 +378,6 @@ RV_API int rv_problem(rv_talk *talk, int status, const char *detail);
 RV_API rv_error rv_set_header(rv_talk *talk, const char *name, const char *value);
 RV_API rv_error rv_add_header(rv_talk *talk, const char *name, const char *value);
 
-/* Takes all fields of that name off the response again; RV_ESTATE when the head has been sent. */
-RV_API rv_error rv_remove_header(rv_talk *talk, const char *name);
-
-/* Fields that the response has so far, in the order they were set, without those that the library adds
-   when it is sent: the first of that name, and the one at `index` (false behind the last). */
-RV_API rv_bytes rv_response_header(const rv_talk *talk, const char *name);
-RV_API bool rv_response_header_at(const rv_talk *talk, size_t index, rv_bytes *name,
-                                  rv_bytes *value);
-
-/* The reason phrase beside the status that the answer will have, at most 128 octets. Only HTTP/1 has one,
-   and no client should care. RV_ESTATE when the head has been sent. */
-RV_API rv_error rv_set_reason(rv_talk *talk, const char *reason);
-
 typedef struct rv_cookie_options {
     const char *path;      /* NULL: no Path attribute */
     const char *domain;    /* NULL: no Domain attribute */
@@ -457,22 +419,9 @@ typedef enum rv_run_mode {
     RV_ON_POOL      /* on a pool thread; may block; the body is always whole */
 } rv_run_mode;
 
-/*
- * Where handlers run that shall not share the pool: threads of the program's own. `submit` is called on
- * a worker and must not block; it has `run(arg)` called once, later, on some other thread, and returns
- * RV_OK, or an error when it takes no more: then the client gets a 503. The rules are those of the pool.
- * The server waits for what was submitted before it stops; the program ends its threads before
- * rv_server_free.
- */
-typedef struct rv_executor {
-    rv_error (*submit)(void (*run)(void *arg), void *arg, void *ctx);
-    void *ctx;
-} rv_executor;
-
 typedef struct rv_route_options {
     rv_body_mode body;
     rv_run_mode run;
-    rv_executor executor;    /* used in the pool's stead when it has a `submit` */
     uint64_t body_bytes_max; /* 0: for whole bodies the server's limit, for streamed ones none */
     bool length_required;    /* true: a body without Content-Length is 411 */
 } rv_route_options;
@@ -630,6 +579,40 @@ RV_API rv_error rv_after_ms(rv_talk *talk, uint64_t delay_ms, rv_handler then, v
 /* The server that a talk belongs to. */
 RV_API rv_server *rv_server_of(const rv_talk *talk);
 
+/* ---- 9 files and assets ------------------------------------------------------------------------ */
+
+typedef struct rv_files_options {
+    /* Names that answer for a directory, in this order; NULL behind the last one. NULL: "index.html". */
+    const char *const *indexes;
+    bool
+        listing; /* true: a directory without an index gets a page that lists it; else it is a 404 */
+    bool hidden; /* true: names that begin with a dot are served and listed, too; else only
+                       "/.well-known/" (RFC 8615) is */
+    bool
+        links_out; /* true: symbolic links are followed wherever they lead; else only those that stay
+                       below the directory */
+    bool no_precompressed;     /* true: "name.br", "name.zst" and "name.gz" are files like others */
+    uint64_t revalidate_ms;    /* how long a file that was found is not looked at again; 0: 100 */
+    const char *cache_control; /* the Cache-Control field of files; NULL: none */
+} rv_files_options;
+
+/*
+ * Serves the files below `directory` to GET and HEAD, at the paths below `prefix` ("/" or "/static"), as
+ * rv_file does: validators, conditions, ranges, sendfile. The target is decoded once, and what it names
+ * is never outside of the directory. A directory is answered by its index, and redirected to (301) when
+ * its slash is missing. Where a file has precompressed siblings, Accept-Encoding chooses (br before zstd
+ * before gzip), and each has an entity tag of its own.
+ *
+ * Each worker keeps what it has opened (file_cache_hits, file_cache_misses) and looks again after
+ * `revalidate_ms`. Replace files by renaming new ones over them: then every client gets one or the
+ * other, whole. The directory itself may be replaced, too, or be a link that is turned.
+ *
+ * Copies the options. Before the start. RV_ENOTFOUND, RV_EPERM: the directory is not there, or cannot be
+ * opened; RV_EINVAL: the prefix is no path; each makes rv_server_run fail, too.
+ */
+RV_API rv_error rv_files(rv_app *app, const char *prefix, const char *directory,
+                         const rv_files_options *options);
+
 /* ---- 11 TLS ------------------------------------------------------------------------------------- */
 
 /*
@@ -770,8 +753,9 @@ RV_API const rv_tls_info *rv_tls(const rv_talk *talk);
     X(tls_plain_requests)                                                                          \
     X(idle_timeouts)                                                                               \
     X(requests_per_connection_hits)                                                                \
-    X(form_fields_too_many)                                                                        \
     X(pool_queue_full)                                                                             \
+    X(file_cache_hits)                                                                             \
+    X(file_cache_misses)                                                                           \
     X(clients_gone)                                                                                \
     X(handler_failures)                                                                            \
     X(stop_cuts)                                                                                   \

@@ -4,6 +4,7 @@
  */
 #include "server/reply.h"
 
+#include "http/html.h"
 #include "http/status.h"
 #include "server/pool.h"
 #include "server/wire.h"
@@ -111,32 +112,6 @@ int rv_problem(rv_talk *talk, int status, const char *detail)
 
 /* ---- redirects -------------------------------------------------------------------------------------- */
 
-static char *escape_html(char *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '&':
-            out = RV_PUT(out, "&amp;");
-            break;
-        case '<':
-            out = RV_PUT(out, "&lt;");
-            break;
-        case '>':
-            out = RV_PUT(out, "&gt;");
-            break;
-        case '"':
-            out = RV_PUT(out, "&quot;");
-            break;
-        case '\'':
-            out = RV_PUT(out, "&#39;");
-            break;
-        default:
-            *out++ = *text;
-        }
-    }
-    return out;
-}
-
 int rv_redirect(rv_talk *talk, int status, const char *location)
 {
     rv_error error = rv_answer_check(talk, status);
@@ -152,9 +127,9 @@ int rv_redirect(rv_talk *talk, int status, const char *location)
     if (page == NULL)
         return RV_ENOMEM;
     char *out = RV_PUT(page, "<a href=\"");
-    out = escape_html(out, location);
+    out = rv_html_escape(out, rv_str(location));
     out = RV_PUT(out, "\">");
-    out = escape_html(out, location);
+    out = rv_html_escape(out, rv_str(location));
     out = RV_PUT(out, "</a>\n");
     return rv_reply(talk, status, "text/html; charset=UTF-8", rv_slice(page, (size_t)(out - page)));
 }

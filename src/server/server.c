@@ -7,6 +7,7 @@
 #include "io/backend.h"
 #include "server/https.h"
 #include "server/pool.h"
+#include "server/room.h"
 #include "server/worker.h"
 
 #include <errno.h>
@@ -328,6 +329,7 @@ void rv_server_free(rv_server *server)
     }
     free(server->apps);
     rv_app_clear(&server->app);
+    rv_rooms_free(server);
     rv_default_fields_free(&server->defaults);
     free((char *)server->options.server_name);
     if (server->stop_event >= 0)

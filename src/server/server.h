@@ -19,6 +19,7 @@ struct rv_loop;
 struct rv_worker;
 struct rv_pool;
 struct rv_tls_settings;
+struct rv_room;
 
 /* An address that was asked for, and while the server runs its sockets: one for each worker, or a
    single one that they share. */
@@ -53,6 +54,7 @@ struct rv_server {
     size_t app_count;
     bool asks_others; /* more has to be asked than the default app's routes */
     struct rv_default_fields defaults;
+    struct rv_room *rooms;         /* owned */
     struct rv_endpoint *endpoints; /* those asked for, then those inherited */
     size_t endpoint_count;
     size_t endpoints_wanted;    /* without the inherited ones */

@@ -11,6 +11,7 @@
 #include "server/server.h"
 
 struct rv_conn;
+struct rv_file_cache;
 struct rv_talk;
 
 /* A connected descriptor on its way to a connection. */
@@ -54,6 +55,8 @@ struct rv_worker {
     uint32_t talk_room;
     struct rv_talk *free_talks;
     uint32_t pool_talks; /* of this worker that are at the pool */
+
+    struct rv_file_cache *files; /* owned; NULL until files are asked for */
 
     struct rv_timer grace_timer;
     struct rv_message stop_message; /* each is posted once in a run */
