@@ -47,7 +47,7 @@ void rv_stream_open(struct rv_stream *stream, struct rv_loop *loop,
 static bool begin_tls(struct rv_stream *stream)
 {
     assert(stream->events->tls_at >= sizeof *stream);
-    struct rv_tls *tls = rv_tls_new(stream);
+    struct rv_tls *tls = RV_TLS_BUILT ? rv_tls_new(stream) : NULL;
     if (tls == NULL)
         return false;
     *(struct rv_tls **)((uintptr_t)stream + stream->events->tls_at) = tls;

@@ -299,7 +299,7 @@ void rv_h1_conn_advance(struct rv_conn *conn)
 static bool take_preface(struct rv_conn *conn, const char *octets, size_t length)
 {
     rv_bytes all = rv_slice(octets, length);
-    if (conn->input == NULL && !may_be_h2(conn, octets, length))
+    if (!RV_H2_BUILT || (conn->input == NULL && !may_be_h2(conn, octets, length)))
         return false;
     if (conn->input != NULL || length < RV_H2_PREFACE_BYTES) {
         if (!keep_input(conn, all)) {
