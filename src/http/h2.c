@@ -661,5 +661,8 @@ void rv_h2_go_away(struct rv_h2 *h2, uint32_t code)
 void rv_h2_fail(struct rv_h2 *h2, uint32_t code)
 {
     h2->failed = true;
-    nghttp2_session_terminate_session(h2->session, code);
+    if (h2->watch.ended) /* the last stream must not become a later one */
+        nghttp2_session_terminate_session2(h2->session, (int32_t)h2->watch.last_taken, code);
+    else
+        nghttp2_session_terminate_session(h2->session, code);
 }

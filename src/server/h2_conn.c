@@ -151,6 +151,8 @@ void rv_h2_conn_settle(struct rv_h2_conn *h2)
         work_off(h2);
         if (conn->last)
             announce_end(h2);
+        if (h2->phase == RV_H2_ENDING && h2->answered)
+            rv_h2_conn_go_away(h2);
         send_frames(h2);
     } while (h2->phase != RV_H2_BROKEN && !conn->stream.closed &&
              (h2->work != NULL || drop_stalled(h2)));

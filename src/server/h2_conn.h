@@ -80,6 +80,7 @@ struct rv_h2_conn {
     uint64_t ending_ms; /* when that was announced; 0: it was not, or nobody has answered */
     uint64_t tick_ms;   /* when to look at the streams again; 0: not set */
     uint8_t phase;      /* enum rv_h2_phase */
+    bool answered;      /* the PING behind the announcement */
     bool in_session;
     bool settling;
 };

@@ -139,7 +139,7 @@ static void on_reset_sent(void *owner, uint32_t id, uint32_t code)
 static void *on_open(void *owner, uint32_t id)
 {
     struct rv_h2_conn *h2 = owner;
-    struct rv_h2_stream *stream = h2->phase == RV_H2_BROKEN ? NULL : stream_new(h2, id);
+    struct rv_h2_stream *stream = h2->phase >= RV_H2_ENDED ? NULL : stream_new(h2, id);
     if (stream == NULL)
         return NULL;
     struct rv_h1_limits limits = head_limits(h2);
@@ -279,12 +279,11 @@ static void on_closed(void *owner, void *record, uint32_t code)
 }
 
 /* A round trip has passed since the end was announced: every stream that the client opened before it knew
-   is here. */
+   is here. Those behind the answer in the same octets are taken along. */
 static void on_pong(void *owner)
 {
     struct rv_h2_conn *h2 = owner;
-    if (h2->phase == RV_H2_ENDING)
-        rv_h2_conn_go_away(h2);
+    h2->answered = h2->phase == RV_H2_ENDING;
 }
 
 const struct rv_h2_events rv_h2_server_events = {

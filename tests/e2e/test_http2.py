@@ -143,16 +143,6 @@ def test_what_is_agreed_on(both, offered, chosen):
         assert secure.selected_alpn_protocol() == chosen
 
 
-def test_a_server_that_speaks_http1_only(servers):
-    server = start(servers, "--no-http2")
-    stdout, _ = run("curl", "-sk", "--http2", "-w", "%{http_version}", "-o", "/dev/null",
-                    url(server, "tls", "/ok"))
-    assert stdout == b"1.1"
-    refused = subprocess.run(["curl", "-s", "--http2-prior-knowledge", url(server, "clear", "/ok")],
-                             timeout=TIMEOUT_S, check=False)
-    assert refused.returncode != 0
-
-
 def test_a_client_that_offers_only_what_nobody_knows(both):
     with socket.create_connection(("127.0.0.1", port(both, "tls")), TIMEOUT_S) as plain:
         with pytest.raises(ssl.SSLError, match="no application protocol"):

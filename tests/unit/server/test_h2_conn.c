@@ -201,6 +201,26 @@ static void a_request_on_its_way_when_the_end_is_announced_is_answered(void **st
     assert_true(rv_test_closed(peer.test));
 }
 
+/* Else it would be refused behind its handler's back, and might be asked again. */
+static void a_request_right_behind_the_pong_is_answered(void **state)
+{
+    (void)state;
+    route("GET /", hello, NULL);
+    open_peer();
+    peer.mute = true;
+    stop();
+    rv_test_settle(peer.test);
+    rv_bytes octets = rv_test_received(peer.test);
+    const char *ping = memmem(octets.ptr, octets.len, "\0\0\10\6\0\0\0\0\0", 9);
+    assert_non_null(ping);
+    char frames[] = "\0\0\10\6\1\0\0\0\0........\0\0\6\1\5\0\0\0\1\202\206\204\001\001t";
+    memcpy(frames + 9, ping + 9, 8);
+    rv_test_send(peer.test, rv_slice(frames, sizeof frames - 1));
+    octets = rv_test_received(peer.test);
+    assert_non_null(memmem(octets.ptr, octets.len, "hello", 5));
+    assert_non_null(memmem(octets.ptr, octets.len, "\0\0\10\7\0\0\0\0\0\0\0\0\1\0\0\0\0", 17));
+}
+
 static void a_client_that_has_half_closed_gets_its_answers(void **state)
 {
     (void)state;
@@ -335,6 +355,7 @@ int main(void)
         FACT(a_client_that_answers_no_ping_is_not_reset),
         FACT(streams_behind_the_last_one_are_passed_over),
         FACT(a_request_on_its_way_when_the_end_is_announced_is_answered),
+        FACT(a_request_right_behind_the_pong_is_answered),
         FACT(a_client_that_has_half_closed_gets_its_answers),
         FACT(a_goaway_of_the_client_ends_it_behind_the_last_answer),
         FACT(an_idle_connection_ends_with_goaway),
