@@ -129,6 +129,7 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
  *  connections_max             of the whole server; 0: what the process may open, less a reserve;
  *                              beyond: idle ones are recycled, new ones wait (connections_full)
  *  pool_queue_max              talks waiting for a pool thread; beyond: 503 (pool_queue_full)
+ *  form_fields_max             pairs of a form; beyond: it cannot be used, 413 (form_fields_too_many)
  *  output_high_bytes           queued output of a talk from which rv_write answers RV_FULL
  *  output_low_bytes            queued output under which on_drain is called
  *  linger_ms                   how long a connection that was refused early is read and discarded, so
@@ -155,6 +156,7 @@ typedef int (*rv_handler)(rv_talk *talk, void *ctx);
     X(requests_per_connection_max, 0)                                                              \
     X(connections_max, 0)                                                                          \
     X(pool_queue_max, 1024)                                                                        \
+    X(form_fields_max, 1000)                                                                       \
     X(output_high_bytes, 262144)                                                                   \
     X(output_low_bytes, 65536)                                                                     \
     X(linger_ms, 30000)                                                                            \
@@ -311,15 +313,38 @@ RV_API int64_t rv_content_length(const rv_talk *talk);
 RV_API rv_bytes rv_content_type(const rv_talk *talk);
 RV_API rv_bytes rv_charset(const rv_talk *talk);
 
-/* A parameter: of the path pattern, else of the query; percent-decoded, in the query "+" is a space. */
+/*
+ * A parameter: of the path pattern, else of the query, else of the form in a whole body of type
+ * application/x-www-form-urlencoded; percent-decoded, in the latter two "+" is a space. The first of
+ * that name; absent when there is none.
+ */
 RV_API rv_bytes rv_param(rv_talk *talk, const char *name);
 
+/* The parameter at `index`, in the same order: repeated names are all there. False behind the last one. */
+RV_API bool rv_param_at(rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value);
+
 /*
- * A parameter that must be a decimal integer within min..max. RV_ENOTFOUND: absent. RV_EINVAL: not
- * a number, or trailing octets. RV_ELIMIT: out of range. `*value` is set only on success.
+ * 0: the request has no form, or one that can be used. A form with an escape that is none (RV_EPROTO), or
+ * with more than form_fields_max pairs (RV_ELIMIT), has no parameters at all, since a part of what its
+ * sender has filled in is not what he meant. A handler that returns this error leaves it to the library: the client
+ * gets a 400 or 413 that says why. RV_ENOMEM: memory is short.
+ */
+RV_API rv_error rv_form_check(rv_talk *talk);
+
+/*
+ * Parameters of a type. RV_ENOTFOUND: absent; or the error of rv_form_check, when it may have been in a
+ * form that cannot be used. RV_EINVAL: not such a thing, or trailing octets. RV_ELIMIT: out of the
+ * range min..max. `*value` is set only on success.
  */
 RV_API rv_error rv_param_int(rv_talk *talk, const char *name, int64_t min, int64_t max,
-                             int64_t *value);
+                             int64_t *value); /* decimal */
+RV_API rv_error rv_param_double(rv_talk *talk, const char *name, double min, double max,
+                                double *value); /* "-1.5e3", in every locale */
+RV_API rv_error rv_param_bool(rv_talk *talk, const char *name,
+                              bool *value); /* 1 true yes on, 0 false no off; any case */
+/* One of `choices`, which ends with NULL: its index. */
+RV_API rv_error rv_param_choice(rv_talk *talk, const char *name, const char *const *choices,
+                                size_t *index);
 
 /* A cookie of the request; absent when there is none (RFC 6265 section 4.2). */
 RV_API rv_bytes rv_cookie(rv_talk *talk, const char *name);
@@ -378,6 +403,19 @@ RV_API int rv_problem(rv_talk *talk, int status, const char *detail);
 RV_API rv_error rv_set_header(rv_talk *talk, const char *name, const char *value);
 RV_API rv_error rv_add_header(rv_talk *talk, const char *name, const char *value);
 
+/* Takes all fields of that name off the response again; RV_ESTATE when the head has been sent. */
+RV_API rv_error rv_remove_header(rv_talk *talk, const char *name);
+
+/* Fields that the response has so far, in the order they were set, without those that the library adds
+   when it is sent: the first of that name, and the one at `index` (false behind the last). */
+RV_API rv_bytes rv_response_header(const rv_talk *talk, const char *name);
+RV_API bool rv_response_header_at(const rv_talk *talk, size_t index, rv_bytes *name,
+                                  rv_bytes *value);
+
+/* The reason phrase beside the status that the answer will have, at most 128 octets. Only HTTP/1 has one,
+   and no client should care. RV_ESTATE when the head has been sent. */
+RV_API rv_error rv_set_reason(rv_talk *talk, const char *reason);
+
 typedef struct rv_cookie_options {
     const char *path;      /* NULL: no Path attribute */
     const char *domain;    /* NULL: no Domain attribute */
@@ -419,9 +457,22 @@ typedef enum rv_run_mode {
     RV_ON_POOL      /* on a pool thread; may block; the body is always whole */
 } rv_run_mode;
 
+/*
+ * Where handlers run that shall not share the pool: threads of the program's own. `submit` is called on
+ * a worker and must not block; it has `run(arg)` called once, later, on some other thread, and returns
+ * RV_OK, or an error when it takes no more: then the client gets a 503. The rules are those of the pool.
+ * The server waits for what was submitted before it stops; the program ends its threads before
+ * rv_server_free.
+ */
+typedef struct rv_executor {
+    rv_error (*submit)(void (*run)(void *arg), void *arg, void *ctx);
+    void *ctx;
+} rv_executor;
+
 typedef struct rv_route_options {
     rv_body_mode body;
     rv_run_mode run;
+    rv_executor executor;    /* used in the pool's stead when it has a `submit` */
     uint64_t body_bytes_max; /* 0: for whole bodies the server's limit, for streamed ones none */
     bool length_required;    /* true: a body without Content-Length is 411 */
 } rv_route_options;
@@ -753,6 +804,7 @@ RV_API const rv_tls_info *rv_tls(const rv_talk *talk);
     X(tls_plain_requests)                                                                          \
     X(idle_timeouts)                                                                               \
     X(requests_per_connection_hits)                                                                \
+    X(form_fields_too_many)                                                                        \
     X(pool_queue_full)                                                                             \
     X(file_cache_hits)                                                                             \
     X(file_cache_misses)                                                                           \

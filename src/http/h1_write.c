@@ -23,13 +23,18 @@ void rv_h1_preamble_make(struct rv_h1_preamble *preamble, rv_bytes server_name, 
     preamble->second = second;
 }
 
-char *rv_h1_put_status_line(char *out, int status)
+char *rv_h1_put_status_line_with(char *out, int status, rv_bytes reason)
 {
     out = RV_PUT(out, "HTTP/1.1 ");
     out += rv_put_decimal(out, (uint64_t)status);
     *out++ = ' ';
-    out = rv_put(out, rv_status_reason(status));
+    out = rv_put(out, reason);
     return RV_PUT(out, "\r\n");
+}
+
+char *rv_h1_put_status_line(char *out, int status)
+{
+    return rv_h1_put_status_line_with(out, status, rv_status_reason(status));
 }
 
 char *rv_h1_put_field(char *out, rv_bytes name, rv_bytes value)

@@ -25,8 +25,9 @@ struct rv_h1_preamble {
 /* `server_name` "" leaves the Server field out; at most RV_SERVER_NAME_MAX octets of it are used. */
 void rv_h1_preamble_make(struct rv_h1_preamble *preamble, rv_bytes server_name, int64_t second);
 
-/* "HTTP/1.1 404 Not Found\r\n" */
+/* "HTTP/1.1 404 Not Found\r\n"; and with another reason than the status has. */
 char *rv_h1_put_status_line(char *out, int status);
+char *rv_h1_put_status_line_with(char *out, int status, rv_bytes reason);
 
 /* Status line, Server and Date. */
 static inline char *rv_h1_put_start(char *out, const struct rv_h1_preamble *preamble, int status)

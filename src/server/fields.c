@@ -8,6 +8,8 @@
 #include "server/https.h"
 #include "server/talk.h"
 
+#define RV_REASON_BYTES_MAX 128
+
 static bool is(rv_bytes name, const char *wanted)
 {
     return rv_bytes_equal_nocase(name, rv_str(wanted));
@@ -149,6 +151,59 @@ rv_error rv_add_header(rv_talk *talk, const char *name, const char *value)
     if (is_singular(field))
         remove_all(talk, field);
     return append(talk, field, text);
+}
+
+rv_error rv_remove_header(rv_talk *talk, const char *name)
+{
+    rv_bytes field = rv_str(name);
+    rv_error error = check(talk, field, RV_LIT(""));
+    if (error != 0)
+        return error;
+    if (is(field, "Content-Length"))
+        talk->length_set = false;
+    else if (is(field, "Connection"))
+        talk->close_asked = false;
+    remove_all(talk, field);
+    talk->date_set = talk->date_set && !is(field, "Date");
+    talk->server_set = talk->server_set && !is(field, "Server");
+    talk->type_set = talk->type_set && !is(field, "Content-Type");
+    return 0;
+}
+
+rv_bytes rv_response_header(const rv_talk *talk, const char *name)
+{
+    const struct rv_response_field *field = talk == NULL ? NULL : talk->fields;
+    while (field != NULL && !is(field->name, name))
+        field = field->next;
+    return field == NULL ? rv_slice(NULL, 0) : field->value;
+}
+
+bool rv_response_header_at(const rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value)
+{
+    const struct rv_response_field *field = talk == NULL ? NULL : talk->fields;
+    for (; field != NULL && index > 0; index--)
+        field = field->next;
+    if (field == NULL)
+        return false;
+    *name = field->name;
+    *value = field->value;
+    return true;
+}
+
+rv_error rv_set_reason(rv_talk *talk, const char *reason)
+{
+    rv_bytes text = rv_bytes_trim(rv_str(reason));
+    if (talk == NULL)
+        return RV_EGONE;
+    if (talk->response >= RV_RESPONSE_OPEN)
+        return RV_ESTATE;
+    if (text.ptr == NULL || text.len > RV_REASON_BYTES_MAX || !rv_field_value_is_valid(text))
+        return RV_EINVAL;
+    char *copy = rv_arena_copy(&talk->arena, text);
+    if (copy == NULL)
+        return RV_ENOMEM;
+    talk->reason = rv_slice(copy, text.len);
+    return 0;
 }
 
 /* RFC 9110 section 6.5.1: framing, routing and authentication have no place in a trailer section. */

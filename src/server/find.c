@@ -105,6 +105,8 @@ static bool resolve(struct rv_talk *talk)
     route->handler = found.handler;
     route->ctx = found.ctx;
     route->options = found.options;
+    if (found.options.executor.submit != NULL)
+        route->options.run = RV_ON_POOL;
     talk->route = route;
     return true;
 }

@@ -29,9 +29,10 @@ static bool must_close(const struct rv_talk *talk, bool whole, bool delimited)
 static char *put_start(char *out, const struct rv_talk *talk)
 {
     const struct rv_h1_preamble *preamble = rv_wire_preamble(talk->worker);
-    if (!talk->date_set && !talk->server_set)
+    if (!talk->date_set && !talk->server_set && talk->reason.ptr == NULL)
         return rv_h1_put_start(out, preamble, talk->status);
-    out = rv_h1_put_status_line(out, talk->status);
+    out = talk->reason.ptr == NULL ? rv_h1_put_status_line(out, talk->status)
+                                   : rv_h1_put_status_line_with(out, talk->status, talk->reason);
     const char *octets = preamble->octets;
     if (!talk->server_set)
         out = rv_put(
@@ -72,7 +73,7 @@ static char *put_connection(char *out, const struct rv_talk *talk)
 /* What a head needs beyond RV_H1_HEAD_BYTES. */
 static size_t variable_bytes(const struct rv_talk *talk, size_t content_type_length)
 {
-    size_t size = content_type_length;
+    size_t size = content_type_length + talk->reason.len;
     for (const struct rv_response_field *field = talk->fields; field != NULL; field = field->next)
         size += rv_h1_field_bytes(field->name, field->value);
     return size;

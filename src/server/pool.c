@@ -40,14 +40,19 @@ static struct rv_talk *next_job(struct rv_pool *pool)
     return talk;
 }
 
+static void run_job(void *job)
+{
+    struct rv_talk *talk = job;
+    talk->job_result = talk->job(talk, talk->job_ctx);
+    rv_loop_post(&talk->worker->loop, &talk->finished); /* the talk is the worker's again */
+}
+
 static void *thread_body(void *argument)
 {
     struct rv_pool *pool = argument;
     struct rv_talk *talk;
-    while ((talk = next_job(pool)) != NULL) {
-        talk->job_result = talk->job(talk, talk->job_ctx);
-        rv_loop_post(&talk->worker->loop, &talk->finished); /* the talk is the worker's again */
-    }
+    while ((talk = next_job(pool)) != NULL)
+        run_job(talk);
     return NULL;
 }
 
@@ -116,6 +121,15 @@ static bool enqueue(struct rv_pool *pool, struct rv_talk *talk)
     return admitted;
 }
 
+/* To the executor of the talk's route, by default the pool. False: it takes no more. */
+static bool submit(struct rv_talk *talk)
+{
+    const rv_executor *executor = &talk->route->options.executor;
+    if (executor->submit == NULL)
+        return enqueue(talk->worker->server->pool, talk);
+    return executor->submit(run_job, talk, executor->ctx) == RV_OK;
+}
+
 /* The handler has returned. Worker thread. */
 static void finished(struct rv_message *message, void *owner)
 {
@@ -148,7 +162,6 @@ static void finished(struct rv_message *message, void *owner)
 void rv_pool_run(struct rv_talk *talk, rv_handler handler, void *ctx)
 {
     struct rv_worker *worker = talk->worker;
-    struct rv_pool *pool = worker->server->pool;
     /* Nouns that read the connection: their answers must be there already. */
     rv_peer(talk);
     rv_tls(talk);
@@ -163,7 +176,7 @@ void rv_pool_run(struct rv_talk *talk, rv_handler handler, void *ctx)
     talk->running = true;
     rv_channel_open(talk);
     worker->pool_talks++;
-    if (talk->channel != NULL && enqueue(pool, talk))
+    if (talk->channel != NULL && submit(talk))
         return;
     worker->pool_talks--;
     talk->on_pool = false;

@@ -22,7 +22,8 @@ void rv_pool_stop(struct rv_pool *pool);
 
 unsigned rv_pool_threads(const struct rv_pool *pool);
 
-/* Worker: sends a talk to the pool, or answers 503 when its queue is full. */
+/* Worker: sends a talk to the pool, or to the executor of its route, or answers 503 when that takes no
+   more. */
 void rv_pool_run(struct rv_talk *talk, rv_handler handler, void *ctx);
 
 /* Worker: the client of a talk at the pool has gone. */

@@ -12,7 +12,7 @@
 
 #define NOTHING ((rv_bytes){NULL, 0})
 
-static rv_bytes decoded(rv_talk *talk, rv_bytes text, bool plus)
+rv_bytes rv_decoded(rv_talk *talk, rv_bytes text, bool plus)
 {
     if (!rv_pair_is_encoded(text))
         return text;
@@ -55,7 +55,7 @@ rv_bytes rv_path_extension_param(rv_talk *talk, const char *name)
         rv_bytes value = rv_bytes_take_until(&rest, ';'), key = value;
         key = rv_bytes_take_until(&value, '=');
         if (rv_percent_equal(key, wanted))
-            return value.ptr > key.ptr + key.len ? decoded(talk, value, false) : rv_slice("", 0);
+            return value.ptr > key.ptr + key.len ? rv_decoded(talk, value, false) : rv_slice("", 0);
     }
     return NOTHING;
 }
@@ -164,52 +164,6 @@ int64_t rv_content_length(const rv_talk *talk)
     if (talk == NULL || !talk->head.has_content_length)
         return -1;
     return (int64_t)talk->head.content_length;
-}
-
-/* ---- parameters ------------------------------------------------------------------------------------- */
-
-/* Compares an encoded name of the query with a plain one. */
-static bool name_is(rv_talk *talk, rv_bytes encoded, rv_bytes name)
-{
-    return rv_bytes_equal(decoded(talk, encoded, true), name);
-}
-
-rv_bytes rv_param(rv_talk *talk, const char *name)
-{
-    rv_bytes wanted = rv_str(name), query, key, value;
-    if (talk == NULL)
-        return NOTHING;
-    for (unsigned i = 0; talk->route != NULL && i < talk->route->param_count; i++)
-        if (rv_bytes_equal(talk->route->param_names[i], wanted))
-            return decoded(talk, talk->params[i], false);
-    query = rv_query(talk);
-    while (query.ptr != NULL && rv_pair_next(&query, &key, &value))
-        if (name_is(talk, key, wanted))
-            return value.ptr == NULL ? rv_slice("", 0) : decoded(talk, value, true);
-    return NOTHING;
-}
-
-rv_error rv_param_int(rv_talk *talk, const char *name, int64_t min, int64_t max, int64_t *value)
-{
-    rv_bytes text = rv_param(talk, name);
-    uint64_t magnitude;
-    if (text.ptr == NULL)
-        return RV_ENOTFOUND;
-    bool negative = text.len > 0 && text.ptr[0] == '-';
-    rv_bytes digits = negative ? rv_slice(text.ptr + 1, text.len - 1) : text;
-    if (digits.len == 0)
-        return RV_EINVAL;
-    for (size_t i = 0; i < digits.len; i++)
-        if (!rv_is_digit(digits.ptr[i]))
-            return RV_EINVAL;
-    uint64_t largest = (uint64_t)INT64_MAX + (negative ? 1 : 0);
-    if (!rv_bytes_to_u64(digits, &magnitude) || magnitude > largest)
-        return RV_ELIMIT;
-    int64_t number = (int64_t)(negative ? 0 - magnitude : magnitude);
-    if (number < min || number > max)
-        return RV_ELIMIT;
-    *value = number;
-    return 0;
 }
 
 /* ---- cookies ---------------------------------------------------------------------------------------- */

@@ -261,6 +261,8 @@ rv_error rv_route_add(struct rv_route_table *table, const char *pattern, rv_hand
     route->ctx = ctx;
     if (options != NULL)
         route->options = *options;
+    if (route->options.executor.submit != NULL)
+        route->options.run = RV_ON_POOL;
     rv_error error = add(table, route, why);
     if (error != 0)
         keep_refused(table, route);

@@ -122,6 +122,7 @@ static bool keep_body(struct rv_talk *talk)
     if (rv_buffer_append(&talk->body_buffer, talk->body) != 0)
         return false;
     talk->body = rv_slice(talk->body_buffer.ptr, talk->body_buffer.len);
+    talk->param_table = NULL;
     return true;
 }
 
@@ -139,6 +140,7 @@ bool rv_talk_keep(struct rv_talk *talk)
     for (unsigned i = 0; talk->route != NULL && i < talk->route->param_count; i++)
         follow(&talk->params[i], talk->octets, talk->head.length, copy);
     talk->octets = copy;
+    talk->param_table = NULL; /* it points to where the octets were */
     talk->kept = true;
     return true;
 }
@@ -175,6 +177,7 @@ void rv_talk_start(struct rv_talk *talk)
     const struct rv_route *route = talk->route;
     rv_handler handler = route->handler;
     void *ctx = route->ctx;
+    talk->param_table = NULL; /* made before the body was there */
     if (talk->app->before_count > 0) {
         talk->before_handler = true;
         handler = run_befores;
@@ -222,12 +225,24 @@ void rv_talk_settle(struct rv_talk *talk, int result)
     }
 }
 
-static void report_failure(struct rv_talk *talk, rv_error error, const char *doing)
+static void report_failure(struct rv_talk *talk, rv_error error, const char *doing,
+                           const char *detail)
 {
     char peer[RV_ADDRESS_TEXT_MAX] = "";
     if (talk->conn != NULL)
         rv_conn_peer_text(talk->conn, peer);
-    rv_server_report(talk->worker->server, error, doing, peer, "");
+    rv_server_report(talk->worker->server, error, doing, peer, detail);
+}
+
+/* The handler has left a form that cannot be used to the library. */
+static void refuse_form(struct rv_talk *talk, const struct rv_param_table *table)
+{
+    if (table->form_error == RV_ELIMIT)
+        RV_COUNT(talk->worker, form_fields_too_many);
+    else
+        RV_COUNT(talk->worker, requests_malformed);
+    report_failure(talk, table->form_error, "while reading a form", table->form_reason);
+    rv_talk_refuse(talk, table->form_status, table->form_reason);
 }
 
 void rv_talk_fail(struct rv_talk *talk, rv_error error, const char *doing)
@@ -236,8 +251,13 @@ void rv_talk_fail(struct rv_talk *talk, rv_error error, const char *doing)
         talk->cut = true;
         return;
     }
+    const struct rv_param_table *table = talk->param_table;
+    if (table != NULL && table->form_status != 0 && error == table->form_error) {
+        refuse_form(talk, table);
+        return;
+    }
     RV_COUNT(talk->worker, handler_failures);
-    report_failure(talk, error, doing);
+    report_failure(talk, error, doing, "");
     rv_talk_refuse(talk, 500, NULL);
 }
 
@@ -267,6 +287,7 @@ void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
     } else {
         talk->response = RV_RESPONSE_NONE;
         talk->fields = NULL;
+        talk->reason = rv_slice(NULL, 0);
         talk->fields_last = &talk->fields;
         talk->length_set = talk->date_set = talk->server_set = talk->type_set = false;
         rv_talk_add_policies(talk);

@@ -18,6 +18,7 @@
 #include "http/chunked.h"
 #include "http/h1_parse.h"
 #include "server/conn.h"
+#include "server/params.h"
 #include "server/route.h"
 
 struct rv_h2_stream;
@@ -100,6 +101,7 @@ struct rv_talk {
     rv_bytes path;           /* decoded; absent: it is the plain path of the target */
     rv_bytes path_extension; /* path parameters of the last segment, as sent */
     rv_bytes peer;           /* formatted on demand */
+    struct rv_param_table *param_table; /* made when it is asked for */
     bool is_tls;
     rv_tls_info *tls_info; /* likewise */
     int64_t wall_s;        /* when the head was complete; seconds since 1970 */
@@ -128,6 +130,7 @@ struct rv_talk {
     bool length_set;                     /* by a Content-Length field of the application */
     bool close_asked;                    /* by a Connection field of the application */
     bool date_set, server_set, type_set; /* by fields of the application */
+    rv_bytes reason;                     /* in the arena; absent: that of the status */
     uint64_t length;                     /* what was promised */
     uint64_t written;                    /* of it */
     struct rv_response_field *fields, **fields_last;
@@ -164,6 +167,9 @@ struct rv_talk {
 
 /* Takes a talk; NULL: no memory. */
 struct rv_talk *rv_talk_take(struct rv_worker *worker);
+
+/* Percent-decodes into the arena where decoding is needed; absent: no memory. */
+rv_bytes rv_decoded(struct rv_talk *talk, rv_bytes text, bool plus);
 
 /* Puts the fields on a response that it has unless a handler says otherwise: of the server (fields.c),
    and Strict-Transport-Security. */

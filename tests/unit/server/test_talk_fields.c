@@ -500,6 +500,111 @@ static int set_up(void **state)
     return 0;
 }
 
+/* ---- removing, reading back, reasons ---------------------------------------------------------------- */
+
+static int remove_some(rv_talk *talk, void *ctx)
+{
+    rv_bytes name, value;
+    (void)ctx;
+    rv_set_header(talk, "A", "1");
+    rv_add_header(talk, "B", "2");
+    rv_add_header(talk, "b", "3");
+    assert_true(rv_equals(rv_response_header(talk, "B"), "2"));
+    assert_true(rv_equals(rv_response_header(talk, "a"), "1"));
+    assert_null(rv_response_header(talk, "C").ptr);
+    assert_true(rv_response_header_at(talk, 2, &name, &value));
+    assert_true(rv_equals(name, "b") && rv_equals(value, "3"));
+    assert_false(rv_response_header_at(talk, 3, &name, &value));
+    assert_int_equal(rv_remove_header(talk, "B"), 0);
+    assert_int_equal(rv_remove_header(talk, "none"), 0);
+    assert_int_equal(rv_remove_header(talk, "no token"), RV_EINVAL);
+    assert_null(rv_response_header(talk, "b").ptr);
+    rv_set_header(talk, "Date", "never");
+    rv_set_header(talk, "Server", "none");
+    rv_set_header(talk, "Content-Type", "a/b");
+    rv_set_header(talk, "Content-Length", "99");
+    rv_set_header(talk, "Connection", "close");
+    static const char *const names[] = {"date", "server", "content-type", "content-length",
+                                        "connection"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(rv_remove_header(talk, names[i]), 0);
+    rv_add_header(talk, "D", "4");
+    return rv_text(talk, 200, "done");
+}
+
+static void what_is_removed_is_as_if_it_was_never_set(void **state)
+{
+    (void)state;
+    route("GET /", remove_some, NULL);
+    get("/");
+    expect_answer(200, "done");
+    expect_field("A", "1");
+    expect_field("B", NULL);
+    expect_field("D", "4");
+    expect_field("Server", "rivulet");
+    expect_field("Content-Type", "text/plain; charset=UTF-8");
+    expect_field("Connection", NULL);
+    assert_null(rv_response_header(NULL, "A").ptr);
+    assert_int_equal(rv_remove_header(NULL, "A"), RV_EGONE);
+}
+
+static int set_late(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    rv_begin(talk, 200);
+    assert_int_equal(rv_set_header(talk, "Before", "the first write"), 0);
+    rv_write(talk, RV_LIT("x"));
+    assert_int_equal(rv_set_header(talk, "A", "1"), RV_ESTATE);
+    assert_int_equal(rv_add_header(talk, "A", "1"), RV_ESTATE);
+    assert_int_equal(rv_remove_header(talk, "Before"), RV_ESTATE);
+    assert_int_equal(rv_set_reason(talk, "Late"), RV_ESTATE);
+    assert_int_equal(rv_set_cookie(talk, "a", "b", NULL), RV_ESTATE);
+    return RV_OK;
+}
+
+static void nothing_is_set_when_the_head_has_left(void **state)
+{
+    (void)state;
+    route("GET /", set_late, NULL);
+    get("/");
+    expect_answer(200, "x");
+    expect_field("Before", "the first write");
+}
+
+static int give_reason(rv_talk *talk, void *ctx)
+{
+    char long_one[130];
+    memset(long_one, 'a', sizeof long_one);
+    long_one[129] = '\0';
+    assert_int_equal(rv_set_reason(talk, long_one), RV_EINVAL);
+    assert_int_equal(rv_set_reason(talk, "a\r\nB: c"), RV_EINVAL);
+    assert_int_equal(rv_set_reason(talk, NULL), RV_EINVAL);
+    assert_int_equal(rv_set_reason(NULL, "a"), RV_EGONE);
+    assert_int_equal(rv_set_reason(talk, ctx), 0);
+    return rv_equals(rv_query(talk), "fail") ? RV_EIO : rv_reply(talk, 200, NULL, RV_LIT("Ok"));
+}
+
+static void a_reason_is_the_programs_own(void **state)
+{
+    (void)state;
+    static const char text[] = "HTTP/1.1 200 listen to Jazz\r\n";
+    route("GET /", give_reason, "listen to Jazz");
+    get("/");
+    rv_bytes got = rv_test_received(client());
+    assert_true(got.len > sizeof text && memcmp(got.ptr, text, sizeof text - 1) == 0);
+    assert_non_null(memmem(got.ptr, got.len, "\r\nServer: rivulet\r\nDate: ", 25));
+}
+
+static void a_failure_has_its_own_reason(void **state)
+{
+    (void)state;
+    static const char text[] = "HTTP/1.1 500 Internal Server Error\r\n";
+    route("GET /", give_reason, "listen to Jazz");
+    get("/?fail");
+    rv_bytes got = rv_test_received(client());
+    assert_true(got.len > sizeof text && memcmp(got.ptr, text, sizeof text - 1) == 0);
+}
+
 #define FACT(name) cmocka_unit_test_setup_teardown(name, set_up, tested_tear_down)
 
 int main(void)
@@ -532,6 +637,10 @@ int main(void)
         FACT(a_cookie_may_have_any_value_that_rfc_6265_allows),
         FACT(a_cookie_that_others_could_not_read_is_refused),
         FACT(each_cookie_is_a_field_of_its_own),
+        FACT(what_is_removed_is_as_if_it_was_never_set),
+        FACT(nothing_is_set_when_the_head_has_left),
+        FACT(a_reason_is_the_programs_own),
+        FACT(a_failure_has_its_own_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
