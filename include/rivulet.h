@@ -439,12 +439,14 @@ RV_API rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value
 
 /*
  * Patterns: "METHOD /literal/{name}/{rest...}". METHOD is any token, or "*" for every method that
- * has no route of its own on that path. "{name}" matches one whole segment, "{rest...}", only at the
- * end, all that is left, be it empty. Segments are compared after percent-decoding, so %2F never
- * splits one. Precedence is decided segment by segment from the left: a literal before a parameter
- * before a rest; when that path leads nowhere the next best is tried. A path that matches without
- * the method is 405 with Allow, a path that matches nothing 404. HEAD is served by the GET route
- * unless it has its own; OPTIONS by a 204 with Allow unless it has its own.
+ * has no route of its own on that path. "{name}" matches one whole segment, "{name:int}" one that is a
+ * decimal integer of 64 bits, "{name}.{ext}" one with a dot (the last one parts it), "{rest...}", only at
+ * the end, all that is left, be it empty. Segments are compared after percent-decoding, so %2F never
+ * splits one, and without path parameters (";sid=7"). Precedence is decided segment by segment from the
+ * left: a literal before an integer before a dotted name before a parameter before a rest; when that
+ * path leads nowhere the next best is tried. What the query says is not matched: that is for `resolve`.
+ * A path that matches without the method is 405 with Allow, a path that matches nothing 404. HEAD is
+ * served by the GET route unless it has its own; OPTIONS by a 204 with Allow unless it has its own.
  */
 
 typedef enum rv_body_mode {
@@ -479,6 +481,31 @@ typedef struct rv_route_options {
 
 RV_API rv_error rv_route_with(rv_app *app, const char *pattern, rv_handler handler, void *ctx,
                               const rv_route_options *options);
+
+/* An entry of a table of routes. */
+typedef struct rv_route_entry {
+    const char *pattern; /* "GET /list"; NULL behind the last entry */
+    rv_handler handler;
+    void *ctx;
+    const rv_route_options *options; /* NULL: none */
+    /* A further table for what is below this path; then the pattern may be the path alone. */
+    const struct rv_route_entry *below;
+} rv_route_entry;
+
+/*
+ * Adds the routes of a table, and of those in it, 16 deep at most: the paths below `prefix` (NULL:
+ * the root). The path "/" below a prefix is the prefix itself. The first error; the others of the
+ * table are added all the same. Nothing is kept of the table, but the ctx of its entries.
+ */
+RV_API rv_error rv_routes(rv_app *app, const char *prefix, const rv_route_entry *table);
+
+/* A handler for each verb; NULL where the resource has none. */
+typedef struct rv_verbs {
+    rv_handler get, head, post, put, patch, delete_, options;
+} rv_verbs;
+
+/* Adds the routes of one resource: "/users/{id:int}". */
+RV_API rv_error rv_resource(rv_app *app, const char *path, const rv_verbs *verbs, void *ctx);
 
 /*
  * Apps. Every server has its default app; a larger program has one for each of its parts. Those that

@@ -2,7 +2,7 @@
  * Facts about the route table: which patterns it takes, and which route answers a method and a path.
  * Each route's ctx is its own pattern, so that a test can say by name what it expects to be found.
  */
-#include "server/route.h"
+#include "server/server.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,8 +131,10 @@ static void a_pattern_without_a_method_or_a_rooted_path_is_refused(void **state)
 static void a_pattern_with_a_query_or_a_fragment_is_refused(void **state)
 {
     (void)state;
-    expect_refusal("GET /a?b=c", "a pattern has no query or fragment");
-    expect_refusal("GET /a#b", "a pattern has no query or fragment");
+    expect_refusal("GET /a?b=c",
+                   "a pattern has no query, fragment or path parameters: none of ? # ;");
+    expect_refusal("GET /a#b",
+                   "a pattern has no query, fragment or path parameters: none of ? # ;");
 }
 
 static void a_parameter_that_is_not_a_whole_segment_is_refused(void **state)
@@ -142,8 +144,8 @@ static void a_parameter_that_is_not_a_whole_segment_is_refused(void **state)
                                            "GET /}",     "GET /{}",    "GET /a}",     "GET /{...}",
                                            "GET /{a/b}", "GET /{a,b}", "GET /{{a}}"};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
-        expect_refusal(patterns[i],
-                       "a parameter is a whole segment: {name}, or {name...} at the end");
+        expect_refusal(patterns[i], "a parameter is a whole segment: {name}, {name:int}, "
+                                    "{name}.{ext}, or {name...} at the end");
 }
 
 static void a_rest_that_is_not_the_last_segment_is_refused(void **state)
@@ -585,8 +587,8 @@ static void a_refused_route_is_named_and_keeps_the_server_from_starting(void **s
     rv_server *server = rv_server_new(&(rv_server_options){.listen = "127.0.0.1:0"});
     rv_app *app = rv_default_app(server);
     assert_int_equal(rv_route(app, "GET /a{b}", unused, NULL), RV_EINVAL);
-    const char *text = "route \"GET /a{b}\": a parameter is a whole segment: {name}, or "
-                       "{name...} at the end";
+    const char *text = "route \"GET /a{b}\": a parameter is a whole segment: {name}, {name:int}, "
+                       "{name}.{ext}, or {name...} at the end";
     assert_string_equal(rv_server_error_text(server), text);
     assert_int_equal(rv_route(app, "GET /fine", unused, NULL), 0);
     assert_int_equal(rv_server_run(server), RV_EINVAL);
@@ -603,6 +605,154 @@ static void a_route_needs_a_pattern_and_a_handler(void **state)
     assert_int_equal(rv_route(app, "GET /", NULL, NULL), RV_EINVAL);
     assert_string_equal(rv_server_error_text(server),
                         "route \"\": a pattern and a handler are needed");
+    rv_server_free(server);
+}
+
+/* ---- typed segments ------------------------------------------------------------------------------ */
+
+static void an_integer_goes_before_any_other_parameter(void **state)
+{
+    (void)state;
+    struct rv_route_table table =
+        TABLE("GET /u/{id:int}", "GET /u/{name}", "GET /u/{name}.{ext}", "GET /u/7", "GET /{r...}");
+    static const char *const cases[][2] = {{"/u/7", "GET /u/7"},
+                                           {"/u/8", "GET /u/{id:int}"},
+                                           {"/u/-8", "GET /u/{id:int}"},
+                                           {"/u/%38", "GET /u/{id:int}"},
+                                           {"/u/9223372036854775807", "GET /u/{id:int}"},
+                                           {"/u/9223372036854775808", "GET /u/{name}"},
+                                           {"/u/-9223372036854775808", "GET /u/{id:int}"},
+                                           {"/u/8x", "GET /u/{name}"},
+                                           {"/u/-", "GET /u/{name}"},
+                                           {"/u/+8", "GET /u/{name}"},
+                                           {"/u/8.5", "GET /u/{name}.{ext}"},
+                                           {"/u/.x", "GET /u/{name}"},
+                                           {"/u/x.", "GET /u/{name}"},
+                                           {"/u/", "GET /{r...}"},
+                                           {"/u/8/9", "GET /{r...}"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(answers(&table, "GET", cases[i][0]), cases[i][1]);
+    rv_route_table_free(&table);
+}
+
+static void a_dotted_segment_is_parted_at_its_last_dot(void **state)
+{
+    (void)state;
+    struct rv_route_table table = TABLE("GET /{dir}/{name}.{ext}/{n:int}");
+    struct rv_route_match match = find(&table, "GET", "/a.b/archive.tar.gz/5");
+    assert_non_null(match.route);
+    expect_param(&match, 0, "dir", "a.b");
+    expect_param(&match, 1, "name", "archive.tar");
+    expect_param(&match, 2, "ext", "gz");
+    expect_param(&match, 3, "n", "5");
+    assert_string_equal(answers(&table, "GET", "/a.b/archive/5"), "404");
+    assert_string_equal(answers(&table, "PUT", "/a/b.c/5"), "405");
+    rv_route_table_free(&table);
+}
+
+static void a_typed_segment_that_leads_nowhere_is_left_again(void **state)
+{
+    (void)state;
+    struct rv_route_table table =
+        TABLE("GET /{id:int}/a", "GET /{name}.{ext}/b", "GET /{any}/c", "GET /{all...}");
+    static const char *const cases[][2] = {{"/1/a", "GET /{id:int}/a"},
+                                           {"/1/c", "GET /{any}/c"},
+                                           {"/1.5/c", "GET /{any}/c"},
+                                           {"/1.5/b", "GET /{name}.{ext}/b"},
+                                           {"/1/d", "GET /{all...}"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(answers(&table, "GET", cases[i][0]), cases[i][1]);
+    struct rv_route_match match = find(&table, "GET", "/1.5/c");
+    expect_param(&match, 0, "any", "1.5");
+    rv_route_table_free(&table);
+}
+
+static void other_types_and_half_dotted_segments_are_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"GET /{a:float}",   "GET /{:int}", "GET /{a}.b",
+                                        "GET /{a}.{b",      "GET /a.{b}",  "GET /{a}.{b}.{c}",
+                                        "GET /{a}.{a:int}", "GET /{a}{b}"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        expect_refusal(wrong[i],
+                       "a parameter is a whole segment: {name}, {name:int}, {name}.{ext}, or "
+                       "{name...} at the end");
+    expect_refusal("GET /{a}.{a}", "at most 16 parameters, each with a name of its own");
+    expect_refusal("GET /a;b",
+                   "a pattern has no query, fragment or path parameters: none of ? # ;");
+}
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+static int answer_nothing(rv_talk *talk, void *ctx)
+{
+    return rv_text(talk, 200, ctx);
+}
+
+static const char *found(rv_server *server, const char *method, const char *path)
+{
+    return answers(&rv_default_app(server)->routes, method, path);
+}
+
+static void a_table_may_hold_tables(void **state)
+{
+    (void)state;
+    static const rv_route_entry roles[] = {{"GET /roles", answer_nothing, "roles", NULL, NULL},
+                                           {"PUT /{role}", answer_nothing, "put role", NULL, NULL},
+                                           {0}};
+    static const rv_route_entry users[] = {{"GET /", answer_nothing, "list", NULL, NULL},
+                                           {"GET /{id:int}", answer_nothing, "show", NULL, roles},
+                                           {0}};
+    static const rv_route_entry site[] = {
+        {"GET /", answer_nothing, "home", NULL, NULL}, {"/users", NULL, NULL, NULL, users}, {0}};
+    rv_server *server = rv_server_new(NULL);
+    assert_int_equal(rv_routes(rv_default_app(server), NULL, site), 0);
+    assert_int_equal(rv_routes(rv_default_app(server), "/v2", site), 0);
+    assert_string_equal(found(server, "GET", "/"), "home");
+    assert_string_equal(found(server, "GET", "/v2"), "home");
+    assert_string_equal(found(server, "GET", "/users"), "list");
+    assert_string_equal(found(server, "GET", "/v2/users/7"), "show");
+    assert_string_equal(found(server, "GET", "/v2/users/7/roles"), "roles");
+    assert_string_equal(found(server, "GET", "/users/7"), "show");
+    assert_string_equal(found(server, "PUT", "/users/7/admin"), "put role");
+    rv_server_free(server);
+}
+
+static void a_table_that_is_wrong_is_named(void **state)
+{
+    (void)state;
+    static rv_route_entry endless[2] = {{"/a", NULL, NULL, NULL, NULL}, {0}};
+    static const rv_route_entry empty[] = {{"GET /x", NULL, NULL, NULL, NULL}, {0}};
+    endless[0].below = endless;
+    rv_server *server = rv_server_new(NULL);
+    assert_int_equal(rv_routes(rv_default_app(server), NULL, empty), RV_EINVAL);
+    assert_string_equal(rv_server_error_text(server),
+                        "route \"GET /x\": a handler or a table is needed");
+    rv_server_free(server);
+    server = rv_server_new(NULL);
+    assert_int_equal(rv_routes(rv_default_app(server), NULL, endless), RV_EINVAL);
+    assert_non_null(strstr(rv_server_error_text(server), "at most 16 tables may be nested"));
+    rv_server_free(server);
+    server = rv_server_new(NULL);
+    assert_int_equal(rv_routes(rv_default_app(server), "a", empty), RV_EINVAL);
+    assert_string_equal(rv_server_error_text(server), "route \"a\": a prefix begins with a slash");
+    rv_server_free(server);
+}
+
+static void a_resource_has_a_handler_for_each_verb(void **state)
+{
+    (void)state;
+    rv_server *server = rv_server_new(NULL);
+    rv_app *app = rv_default_app(server);
+    const rv_verbs verbs = {.get = answer_nothing, .delete_ = answer_nothing};
+    assert_int_equal(rv_resource(app, "/users/{id:int}", &verbs, "user"), 0);
+    assert_int_equal(rv_resource(app, "/", &(rv_verbs){.patch = answer_nothing}, "root"), 0);
+    assert_string_equal(found(server, "GET", "/users/7"), "user");
+    assert_string_equal(found(server, "HEAD", "/users/7"), "user");
+    assert_string_equal(found(server, "DELETE", "/users/7"), "user");
+    assert_string_equal(found(server, "PUT", "/users/7"), "405");
+    assert_string_equal(found(server, "PATCH", "/"), "root");
+    assert_int_equal(rv_resource(app, "/users/{id:int}", &verbs, "user"), RV_EINVAL);
     rv_server_free(server);
 }
 
@@ -649,6 +799,13 @@ int main(void)
         cmocka_unit_test(a_thousand_exact_paths_are_all_found),
         cmocka_unit_test(a_refused_route_is_named_and_keeps_the_server_from_starting),
         cmocka_unit_test(a_route_needs_a_pattern_and_a_handler),
+        cmocka_unit_test(an_integer_goes_before_any_other_parameter),
+        cmocka_unit_test(a_dotted_segment_is_parted_at_its_last_dot),
+        cmocka_unit_test(a_typed_segment_that_leads_nowhere_is_left_again),
+        cmocka_unit_test(other_types_and_half_dotted_segments_are_refused),
+        cmocka_unit_test(a_table_may_hold_tables),
+        cmocka_unit_test(a_table_that_is_wrong_is_named),
+        cmocka_unit_test(a_resource_has_a_handler_for_each_verb),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
