@@ -83,7 +83,7 @@ static rv_error open_tls(struct rv_load_thread *thread)
 {
     char why[RV_TLS_WHY_MAX];
     struct rv_tls_client_settings settings = rv_target_tls(&thread->plan->target);
-    return rv_tls_client_open(&thread->loop, &settings, why);
+    return RV_TLS_BUILT ? rv_tls_client_open(&thread->loop, &settings, why) : RV_EINVAL;
 }
 
 /* A request for each client, as far as there are so many. */
