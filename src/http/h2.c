@@ -598,9 +598,9 @@ void rv_h2_resume(struct rv_h2 *h2, uint32_t id)
     nghttp2_session_resume_data(h2->session, (int32_t)id);
 }
 
-void rv_h2_reset(struct rv_h2 *h2, uint32_t id, uint32_t code)
+rv_error rv_h2_reset(struct rv_h2 *h2, uint32_t id, uint32_t code)
 {
-    nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, (int32_t)id, code);
+    return translate(nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, (int32_t)id, code));
 }
 
 void rv_h2_consume(struct rv_h2 *h2, uint32_t id, size_t octets)

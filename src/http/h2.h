@@ -203,8 +203,8 @@ rv_error rv_h2_request(struct rv_h2 *h2, const struct rv_h2_field *fields, size_
 /* Content that an on_pull did not have is there. */
 void rv_h2_resume(struct rv_h2 *h2, uint32_t id);
 
-/* Resets a stream: RST_STREAM with the code. on_closed follows. */
-void rv_h2_reset(struct rv_h2 *h2, uint32_t id, uint32_t code);
+/* Resets a stream: RST_STREAM with the code. on_closed follows. RV_ENOMEM: it does not. */
+rv_error rv_h2_reset(struct rv_h2 *h2, uint32_t id, uint32_t code);
 
 /* What has been received needs no more room: the windows of the stream, if it is still there, and of the
    connection grow. */

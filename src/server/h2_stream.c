@@ -120,7 +120,8 @@ void rv_h2_stream_reset(struct rv_h2_stream *stream, uint32_t code)
     if (stream->reset)
         return;
     stream->reset = true;
-    rv_h2_reset(stream->h2->session, stream->id, code);
+    if (rv_h2_reset(stream->h2->session, stream->id, code) != 0)
+        stream->h2->phase = RV_H2_BROKEN; /* else it would be there for ever */
 }
 
 /* ---- what the session tells ------------------------------------------------------------------------------ */

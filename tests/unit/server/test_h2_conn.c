@@ -80,7 +80,7 @@ static void a_preface_that_comes_octet_by_octet_begins_it(void **state)
     rv_test *test = rv_test_new(tested);
     for (size_t i = 0; i < RV_H2_PREFACE_BYTES; i++) {
         assert_int_equal(rv_test_received(test).len, 0);
-        assert_int_equal(rv_test_send(test, rv_slice(RV_H2_PREFACE + i, 1)), 0);
+        assert_int_equal(rv_test_send(test, rv_slice(&RV_H2_PREFACE[i], 1)), 0);
     }
     rv_bytes octets = rv_test_received(test);
     assert_true(octets.len > RV_H2_FRAME_HEAD_BYTES);

@@ -35,7 +35,6 @@ static uint64_t below(uint64_t bound)
 /* A body echoed piece by piece; now and then it pauses for a millisecond. */
 struct echo {
     bool begun;
-    bool owes_end;
 };
 
 static int go_on_reading(rv_talk *talk, void *ctx)
@@ -261,11 +260,12 @@ static void run(uint64_t number)
     seed = number + 1;
     job_count = 0;
     lent = 0;
-    tested_with(&(rv_server_options){.limits = {.output_high_bytes = 4096 << below(6),
-                                                .output_low_bytes = 1024,
-                                                .h2_stream_window_bytes = 1024 << below(8),
-                                                .h2_connection_window_bytes = 65535 + below(100000),
-                                                .h2_streams_max = 1 + below(50)}});
+    tested_with(
+        &(rv_server_options){.limits = {.output_high_bytes = UINT64_C(4096) << below(6),
+                                        .output_low_bytes = 1024,
+                                        .h2_stream_window_bytes = UINT64_C(1024) << below(8),
+                                        .h2_connection_window_bytes = 65535 + below(100000),
+                                        .h2_streams_max = 1 + below(50)}});
     route_with("POST /echo", echo, NULL, (rv_route_options){.body = RV_BODY_STREAMED});
     route("POST /whole", echo_whole, NULL);
     route("GET /borrowed", reply_borrowed, NULL);
