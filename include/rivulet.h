@@ -200,9 +200,10 @@ typedef struct rv_server_options {
        open listening socket) and "inherited" (all that LISTEN_FDS passes on). Port 0 lets the
        kernel choose; rv_server_address tells. */
     const char *listen;
-    unsigned workers;        /* worker threads; 0: one for each CPU that the process may use */
-    unsigned backlog;        /* length asked for of each accept queue; 0: 4096 */
-    unsigned pool_threads;   /* threads for handlers that block (RV_ON_POOL); 0: 8 */
+    unsigned workers;      /* worker threads; 0: one for each CPU that the process may use */
+    unsigned backlog;      /* length asked for of each accept queue; 0: 4096 */
+    unsigned pool_threads; /* threads for handlers that block (RV_ON_POOL); 0: 8 */
+    unsigned stop_port; /* rv_stop_at and `rivulet stop` reach the server on 127.0.0.1; 0: none */
     uint64_t stop_grace_ms;  /* how long running talks may take after a stop; 0: 5000 */
     const char *server_name; /* the Server field; NULL: "rivulet"; "": no such field */
     /* Fields of every response, refusals and errors too; the last of the table has no name. Not those
@@ -254,6 +255,14 @@ RV_API rv_error rv_server_run(rv_server *server);
  * Any thread; also from a signal handler. Without effect when the server does not run.
  */
 RV_API void rv_server_stop(rv_server *server);
+
+/*
+ * Stops a server that somebody else runs, through its stop_port: sends the four octets "stop" and waits
+ * until they are taken, two seconds at most. `host` NULL: 127.0.0.1. RV_ENOTFOUND: nobody listens there;
+ * RV_EPROTO: somebody who is no stop port; RV_EADDR: no such host; RV_ETIMEOUT, RV_EIO. Any thread;
+ * blocks.
+ */
+RV_API rv_error rv_stop_at(const char *host, unsigned port);
 
 /* Frees a server that does not run, with its apps and routes. NULL is allowed. */
 RV_API void rv_server_free(rv_server *server);

@@ -18,6 +18,7 @@ enum rv_exit {
 
 /* A subcommand: argv[0] is its own name. */
 int rv_cli_serve(int argc, char **argv);
+int rv_cli_stop(int argc, char **argv);
 int rv_cli_bench(int argc, char **argv);
 int rv_cli_ab(int argc, char **argv);
 int rv_cli_sweep(int argc, char **argv);

@@ -12,6 +12,7 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"serve", rv_cli_serve, "serve the demo application"},
+    {"stop", rv_cli_stop, "stop a server through its stop port"},
     {"bench", rv_cli_bench, "put load on a server and say how it went, and why"},
     {"ab", rv_cli_ab, "load a server with ApacheBench's options, and report in its form"},
     {"sweep", rv_cli_sweep, "measure rates against clients and sizes, as CherryPy's benchmark"},

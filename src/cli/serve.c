@@ -33,6 +33,7 @@ struct settings {
     unsigned workers;
     unsigned backlog;
     unsigned pool;
+    unsigned stop_port;
 };
 
 static void print_help(void)
@@ -60,6 +61,8 @@ static void print_help(void)
          "  --workers N     worker threads; default: one for each CPU\n"
          "  --backlog N     length of the accept queues; default 4096, at most net.core.somaxconn\n"
          "  --pool N        threads for blocking handlers; default 8\n"
+         "  --stop-port N   let `rivulet stop --port N` end it; on 127.0.0.1; default: no such "
+         "port\n"
          "  --help          this text");
 }
 
@@ -129,6 +132,7 @@ static int run(const struct settings *settings)
         .workers = settings->workers,
         .backlog = settings->backlog,
         .pool_threads = settings->pool,
+        .stop_port = settings->stop_port,
         .no_http2 = settings->no_http2,
         .hooks = {.on_start = on_start, .on_log = on_log, .on_error = on_error},
     });
@@ -226,6 +230,7 @@ int rv_cli_serve(int argc, char **argv)
         WORKERS,
         BACKLOG,
         POOL,
+        STOP_PORT,
         HELP
     };
     static const struct option options[] = {{"demo", no_argument, NULL, DEMO},
@@ -240,6 +245,7 @@ int rv_cli_serve(int argc, char **argv)
                                             {"workers", required_argument, NULL, WORKERS},
                                             {"backlog", required_argument, NULL, BACKLOG},
                                             {"pool", required_argument, NULL, POOL},
+                                            {"stop-port", required_argument, NULL, STOP_PORT},
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
     struct settings settings = {0};
@@ -292,6 +298,10 @@ int rv_cli_serve(int argc, char **argv)
         case POOL:
             if (!rv_cli_number(optarg, 1, 1024, &settings.pool))
                 return number_error("pool", optarg, 1, 1024);
+            break;
+        case STOP_PORT:
+            if (!rv_cli_number(optarg, 1, 65535, &settings.stop_port))
+                return number_error("stop-port", optarg, 1, 65535);
             break;
         case HELP:
         case 'h':

@@ -56,6 +56,7 @@ static void check_ranges(rv_server *server)
     check(server, options->workers <= RV_WORKERS_MAX, "workers", "at most 255");
     check(server, options->backlog <= BACKLOG_MAX, "backlog", "at most 65535");
     check(server, options->pool_threads <= POOL_THREADS_MAX, "pool_threads", "at most 1024");
+    check(server, options->stop_port <= 65535, "stop_port", "at most 65535");
     check(server,
           rv_field_value_is_valid(rv_str(options->server_name)) &&
               strlen(options->server_name) <= RV_SERVER_NAME_MAX,

@@ -7,11 +7,11 @@
 #include "io/backend.h"
 #include "server/https.h"
 #include "server/pool.h"
+#include "server/stop_port.h"
 #include "server/room.h"
 #include "server/worker.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -187,16 +187,6 @@ void rv_server_stop(rv_server *server)
     errno = error_number;
 }
 
-static void wait_for_news(rv_server *server)
-{
-    struct pollfd event = {.fd = server->stop_event, .events = POLLIN};
-    uint64_t count;
-    if (poll(&event, 1, -1) != 1)
-        return; /* a signal: look again */
-    ssize_t ignored = read(server->stop_event, &count, sizeof count);
-    (void)ignored;
-}
-
 /* Waits until every worker has ended, and passes stops on to them. */
 static void supervise(rv_server *server, unsigned started)
 {
@@ -220,7 +210,7 @@ static void supervise(rv_server *server, unsigned started)
                 rv_loop_wake(&server->workers[i]->loop); /* each may end now */
             rv_server_close_endpoints(server); /* clients are refused now, not kept waiting */
         }
-        wait_for_news(server);
+        rv_stop_port_wait(server);
     }
 }
 
@@ -261,6 +251,8 @@ static rv_error prepare(rv_server *server)
     error = rv_server_make_workers(server, server->options.workers, &rv_backend_epoll);
     if (error == 0)
         error = rv_server_begin(server);
+    if (error == 0 && (error = rv_stop_port_open(server)) != 0)
+        rv_server_end(server);
     if (error != 0)
         rv_server_close_endpoints(server);
     return error;
@@ -300,6 +292,7 @@ rv_error rv_server_run(rv_server *server)
     }
     supervise(server, started);
     rv_signals_detach(server);
+    rv_stop_port_close(server);
     for (unsigned i = 0; i < started; i++)
         pthread_join(server->workers[i]->thread, NULL);
     rv_server_close_endpoints(server);

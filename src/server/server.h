@@ -19,6 +19,7 @@ struct rv_loop;
 struct rv_worker;
 struct rv_pool;
 struct rv_tls_settings;
+struct rv_stop_port;
 struct rv_room;
 
 /* An address that was asked for, and while the server runs its sockets: one for each worker, or a
@@ -74,6 +75,7 @@ struct rv_server {
     _Atomic unsigned workers_started; /* threads */
     _Atomic unsigned workers_deaf;    /* that accept no more */
     _Atomic unsigned workers_ended;   /* whose loops turn no more */
+    struct rv_stop_port *stop_port;   /* during a run, when there is one */
     int stop_event;                   /* eventfd that rv_server_stop writes to; -1: never run */
     pthread_mutex_t mutex;            /* guards `workers` and `worker_count` against rv_counters */
 };

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from support.client import Client, ask_once, get, is_open, post, pour_in
+from support.command import rivulet
 from support.waiting import wait_until
 
 OK = get("/ok")
@@ -206,3 +207,31 @@ def test_a_stop_right_after_the_start_is_heard(servers):
         server = servers.demo()
         server.signal()
         assert server.wait() == 0
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_the_command_stops_a_server_through_its_stop_port(servers):
+    port = free_port()
+    server = servers.demo("--stop-port", str(port))
+    with Client(server.port) as client:
+        client.send(get("/sleep?ms=800"))
+        time.sleep(0.3)
+        stopped = rivulet("stop", "--port", port)
+        assert (stopped.out, stopped.err) == ("", "")
+        assert client.answer().status == 200
+    assert server.wait() == 0
+    assert rivulet("stop", "--port", port, code=2).err == (
+        f"rivulet stop: cannot stop a server through 127.0.0.1:{port}: nobody listens there; was it "
+        "started with --stop-port?\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--port", "0"], ["--port", "x"], ["--port"], ["x"], ["--y"]])
+def test_a_wrong_command_line_of_stop_is_a_usage_error(arguments):
+    stopped = rivulet("stop", *arguments, code=1)
+    assert stopped.err.startswith("rivulet stop: ") and stopped.err.count("\n") == 1
