@@ -606,6 +606,53 @@ RV_API rv_error rv_on_body(rv_talk *talk, rv_body_fn piece, void *ctx);
 /* Lets a body go on that a piece function has paused with RV_FULL. */
 RV_API rv_error rv_body_resume(rv_talk *talk);
 
+/* A part of a multipart/form-data body (RFC 7578). Its views live until the part is closed or aborted. */
+typedef struct rv_part rv_part;
+
+RV_API rv_bytes rv_part_name(const rv_part *part); /* of the form's field; perhaps empty */
+/* What the client calls the file, decoded; absent: it is no file. Never a path to trust. */
+RV_API rv_bytes rv_part_filename(const rv_part *part);
+RV_API rv_bytes rv_part_content_type(const rv_part *part); /* absent: not said: text/plain */
+
+/* A field of the part's head, name in any case; and all of them in order, false behind the last. */
+RV_API rv_bytes rv_part_header(const rv_part *part, const char *name);
+RV_API bool rv_part_header_at(const rv_part *part, size_t index, rv_bytes *name, rv_bytes *value);
+
+/*
+ * What takes a form part by part, in any amount of data and bounded memory. `open`, `data` and `close`
+ * return RV_OK to go on, RV_FULL to pause until rv_body_resume (nothing more is told before), or a
+ * negative rv_error to refuse the whole request, which is then answered, unless the function has: 400 for
+ * RV_EINVAL and RV_EPROTO, 403 for RV_EPERM, 413 for RV_ELIMIT; any other is a failure, as of a handler.
+ * Each may answer the talk, which ends the form.
+ *
+ * Whatever happens, each part that `open` did not refuse is closed or aborted, and the form is done or
+ * aborted, exactly once; there is one part at a time.
+ */
+typedef struct rv_parts {
+    int (*open)(rv_talk *talk, const rv_part *part, void *ctx);
+    int (*data)(rv_talk *talk, rv_bytes octets, void *ctx); /* never empty; valid during the call */
+    int (*close)(rv_talk *talk, void *ctx);                 /* may be NULL */
+    /* All parts were there: returns as a handler does. */
+    int (*done)(rv_talk *talk, void *ctx);
+    /* There will be no more; may be NULL. `part` is the one that was open; NULL: none was. `reason`:
+       RV_EGONE: the client has left; RV_EPROTO: the form is malformed, or ends too early; RV_ELIMIT: a
+       limit; RV_ETIMEOUT: it came too slowly; RV_ESTATE: the talk was answered before the end; otherwise
+       what a function has returned. The talk cannot be answered from here. */
+    void (*abort)(const rv_part *part, rv_error reason, void *ctx);
+    uint32_t parts_max;           /* 0: 1000; beyond: 413 (body_too_large) */
+    uint32_t part_head_bytes_max; /* fields of one part; 0: 4096; beyond: 413 (body_too_large) */
+    uint64_t part_bytes_max;      /* content of one part; 0: no limit; beyond: 413 (body_too_large) */
+} rv_parts;
+
+/*
+ * Takes the streamed body as a form; what returns from here is what the handler returns. Copies
+ * `acceptor`. RV_PENDING: the functions will be called. RV_OK: the body is no form, and the talk is
+ * answered: 415, or 400 when its boundary is missing or malformed (requests_malformed); no function is
+ * called. Otherwise an error, as of rv_on_body; RV_EINVAL: `open`, `data` or `done` is missing. The whole
+ * form is bounded by the route's body_bytes_max.
+ */
+RV_API int rv_on_parts(rv_talk *talk, const rv_parts *acceptor, void *ctx);
+
 /* ---- 6 bodies out, streamed --------------------------------------------------------------------- */
 
 /*

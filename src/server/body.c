@@ -9,6 +9,7 @@
  */
 #include "server/body.h"
 
+#include "server/parts.h"
 #include "server/wire.h"
 
 int rv_body_prepare(struct rv_talk *talk)
@@ -78,6 +79,8 @@ static void give_piece(struct rv_talk *talk, rv_bytes piece, bool last)
     talk->running = false;
     if (result < 0)
         rv_talk_fail(talk, result, "in a body handler");
+    else if (rv_parts_hold(talk))
+        talk->body_phase = RV_BODY_PAUSED; /* if need be at the end of the body */
     else if (last)
         rv_talk_settle(talk, result == RV_FULL ? RV_PENDING : result);
     else if (result == RV_FULL && talk->body_phase == RV_BODY_READING)
@@ -102,6 +105,20 @@ void rv_body_take(struct rv_talk *talk, rv_bytes run, bool last)
     take_whole(talk, run, last);
     if (last && talk->response == RV_RESPONSE_NONE)
         rv_talk_start(talk);
+}
+
+bool rv_body_holds(const struct rv_talk *talk)
+{
+    return rv_parts_hold(talk);
+}
+
+void rv_body_take_held(struct rv_talk *talk)
+{
+    struct rv_parts_held held = rv_parts_take_held(talk);
+    if (held.last)
+        talk->body_phase = RV_BODY_NONE;
+    give_piece(talk, rv_slice(held.octets.ptr, held.octets.len), held.last);
+    rv_buffer_free(&held.octets);
 }
 
 /* ---- step 5 ------------------------------------------------------------------------------------------ */

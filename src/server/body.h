@@ -21,6 +21,10 @@ static inline bool rv_body_is_whole(const struct rv_talk *talk)
    handler runs when it is complete. Dropped when the talk is answered. */
 void rv_body_take(struct rv_talk *talk, rv_bytes run, bool last);
 
+/* What a pause has left over of a run comes first when the body goes on: before rv_body_take. */
+bool rv_body_holds(const struct rv_talk *talk);
+void rv_body_take_held(struct rv_talk *talk);
+
 /* The body cannot be taken to its end: the talk is answered in the handler's stead, or cut. */
 void rv_body_refuse(struct rv_talk *talk, int status, const char *reason);
 void rv_body_too_large(struct rv_talk *talk);

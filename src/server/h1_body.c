@@ -121,6 +121,12 @@ size_t rv_h1_body_feed(struct rv_talk *talk, char *octets, size_t length)
     talk->conn->starved = false;
     while (talk->body_phase == RV_BODY_READING ||
            (talk->body_discarded && talk->body_phase != RV_BODY_NONE)) {
+        if (rv_body_holds(talk)) {
+            rv_body_take_held(talk);
+            if (talk->wire_ended || talk->cut)
+                break;
+            continue;
+        }
         bool empty = !talk->body_chunked && talk->body_left == 0;
         if (used == length && !empty) {
             talk->conn->starved = true;

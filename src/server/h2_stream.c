@@ -245,7 +245,7 @@ static void on_data(void *owner, void *record, rv_bytes octets)
     struct rv_talk *talk = stream->talk;
     bool over = stream->reset || talk->cut || (stream->dispatched && talk->wire_ended);
     bool at_once = stream->dispatched && stream->input.len == 0 && !talk->running &&
-                   talk->body_phase == RV_BODY_READING;
+                   talk->body_phase == RV_BODY_READING && !rv_body_holds(talk);
     if (over) {
         stream->dropped += octets.len;
         rv_h2_consume(h2->session, stream->id, octets.len);
@@ -307,7 +307,11 @@ static void deliver(struct rv_h2_stream *stream)
 {
     struct rv_talk *talk = stream->talk;
     while (talk->body_phase == RV_BODY_READING && !talk->cut && !talk->wire_ended &&
-           (stream->input.len > 0 || stream->input_ended)) {
+           (stream->input.len > 0 || stream->input_ended || rv_body_holds(talk))) {
+        if (rv_body_holds(talk)) {
+            rv_body_take_held(talk);
+            continue;
+        }
         /* What a handler that answers later needs of the body, it has copied (rv_talk_keep). */
         struct rv_buffer input = stream->input;
         rv_bytes run = input.len > 0 ? rv_slice(input.ptr, input.len) : rv_slice("", 0);

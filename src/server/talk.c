@@ -5,6 +5,7 @@
 #include "server/talk.h"
 
 #include "server/body.h"
+#include "server/parts.h"
 #include "server/pool.h"
 #include "server/wire.h"
 
@@ -84,6 +85,7 @@ void rv_talk_give(struct rv_talk *talk)
         rv_timer_stop(&worker->loop.wheel, &talk->timer);
     if (talk->early != NULL)
         run_early_resumes(talk);
+    rv_parts_abandon(talk, RV_ESTATE);
     if (talk->body_buffer.ptr != NULL)
         rv_buffer_free(&talk->body_buffer);
     rv_arena_reset(&talk->arena);
@@ -272,6 +274,7 @@ static void tell_gone(struct rv_talk *talk)
 
 void rv_talk_forget_callbacks(struct rv_talk *talk)
 {
+    rv_parts_abandon(talk, RV_ESTATE);
     talk->drained = NULL;
     talk->on_gone = NULL;
     if (talk->timer_then != NULL)
@@ -279,9 +282,22 @@ void rv_talk_forget_callbacks(struct rv_talk *talk)
     talk->timer_then = NULL;
 }
 
+static rv_error reason_of(int status)
+{
+    switch (status) {
+    case 408:
+        return RV_ETIMEOUT;
+    case 413:
+        return RV_ELIMIT;
+    default:
+        return status < 500 ? RV_EPROTO : RV_ESTATE;
+    }
+}
+
 void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
 {
     bool answered = talk->response == RV_RESPONSE_ENDED;
+    rv_parts_abandon(talk, reason_of(status));
     if (talk->head_sent || talk->conn == NULL) {
         talk->cut = true;
     } else {
@@ -324,6 +340,7 @@ void rv_talk_tell_drained(struct rv_talk *talk)
 void rv_talk_lose(struct rv_talk *talk)
 {
     talk->conn = NULL;
+    rv_parts_abandon(talk, RV_EGONE);
     if (!talk->wire_ended)
         tell_gone(talk);
     if (talk->on_pool)

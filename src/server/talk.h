@@ -22,6 +22,7 @@
 #include "server/route.h"
 
 struct rv_h2_stream;
+struct rv_parts_reader;
 struct rv_wire;
 
 #define RV_LENGTH_UNKNOWN UINT64_MAX
@@ -120,7 +121,8 @@ struct rv_talk {
     struct rv_chunked chunked;
     rv_body_fn on_body;
     void *on_body_ctx;
-    char *trailer_octets; /* in the arena */
+    struct rv_parts_reader *parts; /* rv_on_parts; in the arena */
+    char *trailer_octets;          /* in the arena */
     struct rv_field *trailers;
     uint32_t trailer_count;
 
