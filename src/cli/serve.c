@@ -18,6 +18,10 @@
 
 struct settings {
     bool demo;
+    const char *directory; /* that is served; NULL: the demo is */
+    bool no_listing;
+    bool hidden;
+    bool follow_links;
     const char *listen[LISTEN_MAX];
     size_t listen_count;
     const char *tls_listen[LISTEN_MAX];
@@ -38,10 +42,16 @@ struct settings {
 
 static void print_help(void)
 {
-    puts("usage: rivulet serve --demo [OPTION]...\n"
+    puts("usage: rivulet serve [OPTION]... [DIR]\n"
+         "       rivulet serve --demo [OPTION]...\n"
          "\n"
-         "Serves the demo application until SIGTERM or SIGINT; a second signal ends at once.\n"
+         "Serves a folder, by default the one it is started in, or the demo application, until "
+         "SIGTERM\n"
+         "or SIGINT; a second signal ends at once.\n"
          "\n"
+         "  --no-listing    a folder without index.html is 404, not a page that lists it\n"
+         "  --hidden        serve and list names that begin with a dot, too\n"
+         "  --follow-links  follow symbolic links that lead out of DIR\n"
          "  --demo          the demo application: / links its pages\n"
          "  --listen ADDR   where to listen; may be repeated; default 127.0.0.1:8080\n"
          "                  127.0.0.1:8080  [::1]:8080  :8080 (every address)  unix:/path\n"
@@ -126,6 +136,15 @@ static void listen_tls(rv_server *server, const struct settings *settings)
                            });
 }
 
+/* What is wrong here makes the start fail, too. */
+static void serve_directory(rv_server *server, const struct settings *settings)
+{
+    rv_files(rv_default_app(server), "/", settings->directory,
+             &(rv_files_options){.listing = !settings->no_listing,
+                                 .hidden = settings->hidden,
+                                 .links_out = settings->follow_links});
+}
+
 static int run(const struct settings *settings)
 {
     rv_server *server = rv_server_new(&(rv_server_options){
@@ -145,11 +164,13 @@ static int run(const struct settings *settings)
     if (settings->listen_count == 0 && settings->tls_listen_count == 0)
         rv_listen(server, LISTEN_DEFAULT);
     listen_tls(server, settings);
-    if (!rv_demo_add_routes(rv_default_app(server))) {
+    if (settings->demo && !rv_demo_add_routes(rv_default_app(server))) {
         fprintf(stderr, NAME ": cannot make the demo's file: %s\n", strerror(errno));
         rv_server_free(server);
         return RV_EXIT_NO_START;
     }
+    if (!settings->demo)
+        serve_directory(server, settings);
     bool reloads = settings->tls_cert_count > 0 && rv_serve_reload_start(server);
     rv_error error = rv_server_run(server);
     if (reloads)
@@ -194,8 +215,13 @@ static bool set_hsts(struct settings *settings, const char *text)
 static int check(const struct settings *settings)
 {
     bool certified = settings->tls_cert_count > 0 || settings->tls_self_signed;
-    if (!settings->demo)
-        return rv_cli_usage_error(NAME, "nothing to serve: --demo is needed");
+    bool of_folder = settings->no_listing || settings->hidden || settings->follow_links;
+    if (settings->demo && settings->directory != NULL)
+        return rv_cli_usage_error(NAME, "either --demo or the folder \"%s\", not both",
+                                  settings->directory);
+    if (settings->demo && of_folder)
+        return rv_cli_usage_error(NAME, "--no-listing, --hidden and --follow-links are for a "
+                                        "folder, not for --demo");
     if (settings->tls_cert_count != settings->tls_key_count)
         return rv_cli_usage_error(NAME,
                                   "each --tls-cert needs its --tls-key, and there are %zu and "
@@ -219,6 +245,9 @@ int rv_cli_serve(int argc, char **argv)
 {
     enum {
         DEMO = 256,
+        NO_LISTING,
+        HIDDEN,
+        FOLLOW_LINKS,
         LISTEN,
         TLS_LISTEN,
         TLS_CERT,
@@ -234,6 +263,9 @@ int rv_cli_serve(int argc, char **argv)
         HELP
     };
     static const struct option options[] = {{"demo", no_argument, NULL, DEMO},
+                                            {"no-listing", no_argument, NULL, NO_LISTING},
+                                            {"hidden", no_argument, NULL, HIDDEN},
+                                            {"follow-links", no_argument, NULL, FOLLOW_LINKS},
                                             {"listen", required_argument, NULL, LISTEN},
                                             {"tls-listen", required_argument, NULL, TLS_LISTEN},
                                             {"tls-cert", required_argument, NULL, TLS_CERT},
@@ -254,6 +286,15 @@ int rv_cli_serve(int argc, char **argv)
         switch (option) {
         case DEMO:
             settings.demo = true;
+            break;
+        case NO_LISTING:
+            settings.no_listing = true;
+            break;
+        case HIDDEN:
+            settings.hidden = true;
+            break;
+        case FOLLOW_LINKS:
+            settings.follow_links = true;
             break;
         case LISTEN:
             if (!add_value(settings.listen, &settings.listen_count, LISTEN_MAX))
@@ -313,11 +354,16 @@ int rv_cli_serve(int argc, char **argv)
             return rv_cli_usage_error(NAME, "there is no option %s", argv[optind - 1]);
         }
     }
+    if (optind + 1 < argc)
+        return rv_cli_usage_error(NAME, "one folder is served, and \"%s\" is another",
+                                  argv[optind + 1]);
     if (optind < argc)
-        return rv_cli_usage_error(NAME, "\"%s\" is no option", argv[optind]);
+        settings.directory = argv[optind];
     int fault = check(&settings);
     if (fault != 0)
         return fault;
+    if (!settings.demo && settings.directory == NULL)
+        settings.directory = ".";
     raise_descriptor_limit();
     return run(&settings);
 }

@@ -218,7 +218,8 @@ def test_help_of_serve_names_every_option():
     ["serve", "--demo", "--listen"],
     ["serve", "--demo", "--workers", "many"], ["serve", "--demo", "--workers", "-1"],
     ["serve", "--demo", "--backlog", "x"], ["serve", "--demo", "--pool", "1.5"],
-    ["serve", "--demo", "--workers", "99999999999999999999"], ["serve"]],
+    ["serve", "--demo", "--workers", "99999999999999999999"], ["serve", "--demo", "."],
+    ["serve", "--demo", "--hidden"], ["serve", "a", "b"]],
     ids=lambda arguments: " ".join(arguments) or "nothing")
 def test_bad_arguments_are_told_in_a_sentence(arguments):
     result = run(*arguments)
