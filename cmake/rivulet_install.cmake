@@ -39,6 +39,7 @@ write_basic_package_version_file(rivuletConfigVersion.cmake COMPATIBILITY SameMi
 install(FILES
     ${CMAKE_CURRENT_BINARY_DIR}/rivuletConfig.cmake
     ${CMAKE_CURRENT_BINARY_DIR}/rivuletConfigVersion.cmake
+    cmake/rivulet_embed.cmake
     DESTINATION ${package_dir})
 install(EXPORT rivulet_targets NAMESPACE rivulet:: FILE rivuletTargets.cmake
     DESTINATION ${package_dir})

@@ -747,6 +747,24 @@ typedef struct rv_files_options {
 RV_API rv_error rv_files(rv_app *app, const char *prefix, const char *directory,
                          const rv_files_options *options);
 
+/* A file that is part of the program. CMake's rivulet_embed(target folder) makes tables of them. */
+typedef struct rv_asset {
+    const char *path; /* below the prefix, without a slash at its beginning: "css/site.css" */
+    const void *octets;
+    size_t length;
+    const char *content_type; /* NULL: by the extension of the path */
+    const char *etag;         /* an entity tag with its quotes; NULL: made of the octets */
+    int64_t modified_s;       /* seconds since 1970; 0: not known, no Last-Modified */
+} rv_asset;
+
+/*
+ * Serves a table of assets below `prefix` as rv_files serves a folder: index.html, the redirect to the
+ * slash, conditions, ranges, precompressed siblings ("site.css.br"). Does not copy: table and octets
+ * must live, unchanged, as long as the server. Before the start. RV_EINVAL: the prefix, or the path of
+ * an asset, is none, or two assets have the same; makes rv_server_run fail, too.
+ */
+RV_API rv_error rv_assets(rv_app *app, const char *prefix, const rv_asset *table, size_t count);
+
 /* ---- 11 TLS ------------------------------------------------------------------------------------- */
 
 /*

@@ -4,6 +4,8 @@
  */
 #include "cli/demo.h"
 
+#include "demo_assets.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,23 +31,12 @@ static int hello(rv_talk *talk, void *ctx)
     return rv_reply(talk, 200, "text/html", RV_LIT("Hello, world\r\n"));
 }
 
+/* The page of rv_assets below, for the pool. */
 static int index_page(rv_talk *talk, void *ctx)
 {
+    const rv_asset *page = &demo_assets[0];
     (void)ctx;
-    return rv_html(
-        talk, 200,
-        "<!DOCTYPE html>\n"
-        "<html lang=\"en\"><head><meta charset=\"UTF-8\"><title>rivulet</title></head>\n"
-        "<body><h1>rivulet</h1>\n"
-        "<ul>\n"
-        "<li><a href=\"/ok\">/ok</a>: two octets</li>\n"
-        "<li><a href=\"/hello\">/hello</a>: fourteen</li>\n"
-        "<li><a href=\"/sizer?size=1000\">/sizer?size=N</a>: N octets, up to 10 GiB</li>\n"
-        "<li><a href=\"/static/index.html\">/static/index.html</a>: a file</li>\n"
-        "<li><a href=\"/sleep?ms=500\">/sleep?ms=N</a>: answered N milliseconds later</li>\n"
-        "<li>/echo: the request body, sent back as it comes</li>\n"
-        "<li><a href=\"/pool/ok\">/pool/...</a>: the same pages from a pool thread</li>\n"
-        "</ul></body></html>\n");
+    return rv_reply(talk, 200, "text/html; charset=UTF-8", (rv_bytes){page->octets, page->length});
 }
 
 static int static_file(rv_talk *talk, void *ctx)
@@ -220,8 +211,7 @@ bool rv_demo_add_routes(rv_app *app)
     if (!make_static_file())
         return false;
     memset(page_of_x, 'X', sizeof page_of_x);
-    rv_route(app, "GET /", index_page, NULL);
-    rv_route(app, "GET /index.html", index_page, NULL);
+    rv_assets(app, "/", demo_assets, demo_assets_count);
     rv_route(app, "GET /ok", ok, NULL);
     rv_route(app, "GET /hello", hello, NULL);
     rv_route(app, "GET /sizer", sizer, NULL);
