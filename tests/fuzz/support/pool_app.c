@@ -313,6 +313,7 @@ rv_server *fuzz_pool_server(void)
 {
     static const rv_server_options options = {
         .workers = 1,
+        .no_http2 = true,
         .pool_threads = FUZZ_POOL_THREADS,
         .limits = {.target_bytes_max = FUZZ_TARGET_MAX,
                    .head_bytes_max = 2048,
