@@ -372,7 +372,7 @@ void rv_h2_stream_do(struct rv_h2_stream *stream)
         return;
     if (!stream->dispatched)
         dispatch(stream);
-    if (stream->drain_due && !talk->wire_ended && (talk->on_pool || !talk->running))
+    if (stream->drain_due && !talk->wire_ended && !talk->cut && (talk->on_pool || !talk->running))
         tell_drained(stream); /* on the pool it is the channel that waits */
     if (talk->running)
         return;
