@@ -24,6 +24,7 @@ class Case:
     tls: bool = False
     streams: int = 0  # of HTTP/2 on each connection; 0: HTTP/1
     content_bytes: int = 2  # of a response
+    files: bool = False  # it is a file's, from all servers
     requests: int = 0  # of a run; 0: it is timed
     server_cpus: str = "0"
     client_cpus: str = "1"
@@ -46,6 +47,8 @@ class Case:
         how = "close" if self.close else "pipelined" if self.pipelined > 1 else "keepalive"
         if self.streams:
             how = "HTTP/2"
+        if self.files:
+            how = "files"
         return f"{how} TLS" if self.tls else how
 
 
@@ -57,6 +60,13 @@ CASES = [
          length_factor=2),  # opening them takes some per cent of a short run
     Case("big", "P5", "bodies of 100 MB to 50 clients", 50, content_bytes=100_000_000, requests=100,
          kind="big", servers=("rivulet", "nginx"), clients=("rivulet-bench",)),
+    Case("file-14", "files", "a file of 14 octets over 64 keep-alive connections", 64,
+         content_bytes=14, files=True, servers=("rivulet", "nginx")),
+    Case("file-100k", "files", "a file of 100 KB over 64 keep-alive connections", 64,
+         content_bytes=100_000, files=True, servers=("rivulet", "nginx")),
+    Case("file-100m", "files", "a file of 100 MB to 16 clients", 16, content_bytes=100_000_000,
+         files=True, requests=32, kind="big", servers=("rivulet", "nginx"),
+         clients=("rivulet-bench",)),
     Case("client", "P6", "clients with 64 connections, against the floor", 64,
          kind="client", servers=("floor",), clients=()),
     Case("client-many", "P6", "clients with 1 000 connections, against the floor", 1000,

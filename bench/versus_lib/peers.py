@@ -59,6 +59,12 @@ class Server:
             make_certificate(path)
         return path
 
+    def make_file(self, length):
+        """Real octets: a hole in a file would be one page of memory, sent again and again."""
+        path = self.workspace / "www" / str(length)
+        if not path.exists():
+            path.write_bytes(b"X" * length)
+
     def write(self, port, text):
         path = self.workspace / f"{self.name}-{port}.conf"
         path.write_text(text)
@@ -118,6 +124,8 @@ class Rivulet(Server):
             raise Unavailable(f"{os.path.relpath(self.program)} is not built")
 
     def path(self, case):
+        if case.files:
+            return f"/{case.content_bytes}"
         return "/ok" if case.content_bytes == 2 else f"/sizer?size={case.content_bytes}"
 
     def command(self, port, variant, case, response_bytes):
@@ -125,7 +133,11 @@ class Rivulet(Server):
         if case.tls:
             listen = ["--tls-listen", f"127.0.0.1:{port}", "--tls-cert", str(self.certificate()),
                       "--tls-key", str(self.certificate())]
-        return [str(self.program), "serve", "--demo", *listen, "--workers", str(self.workers)]
+        what = "--demo"
+        if case.files:
+            self.make_file(case.content_bytes)
+            what = str(self.workspace / "www")
+        return [str(self.program), "serve", what, *listen, "--workers", str(self.workers)]
 
     def version(self):
         return first_version([str(self.program), "--version"])
@@ -136,6 +148,8 @@ class Nginx(Server):
     packages = (("nginx", "nginx"),)
 
     def variants(self, case):
+        if case.files:
+            return ["sendfile, open files kept"]
         if case.content_bytes > 2:
             return ["sendfile"]
         if case.tls and case.close:
@@ -145,19 +159,15 @@ class Nginx(Server):
     def path(self, case):
         return "/ok" if case.content_bytes == 2 else f"/{case.content_bytes}"
 
-    def make_file(self, length):
-        """Real octets: a hole in a file would be one page of memory, sent again and again."""
-        path = self.workspace / "www" / str(length)
-        if not path.exists():
-            path.write_bytes(b"X" * length)
-
     def command(self, port, variant, case, response_bytes):
         if case.content_bytes > 2:
             self.make_file(case.content_bytes)
         answer = 'return 200 "Ok";'
-        if "file" in variant:
+        if variant == "file":
             answer = (f"root {self.workspace}/www; sendfile off; "
                       "open_file_cache max=16 inactive=1h; open_file_cache_valid 1h;")
+        kept = ("open_file_cache max=16 inactive=1h; open_file_cache_valid 1h;"
+                if "kept" in variant else "")
         deferred = " deferred" if "deferred" in variant else ""
         secure = ""
         if case.streams:
@@ -198,7 +208,7 @@ http {{
     server {{
         listen 127.0.0.1:{port} backlog={BACKLOG}{deferred};{secure}
         location = /ok {{ {answer} }}
-        location / {{ root {self.workspace}/www; sendfile on; tcp_nopush on; }}
+        location / {{ root {self.workspace}/www; sendfile on; tcp_nopush on; {kept} }}
     }}
 }}
 """)

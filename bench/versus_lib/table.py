@@ -53,8 +53,8 @@ def figures(row):
 
 
 def reference_of(case):
-    """The server that all others are divided by: the floor does not speak TLS."""
-    return "nginx" if case.tls or case.streams else "floor"
+    """The server that all others are divided by: the floor knows neither TLS nor files."""
+    return "nginx" if case.tls or case.streams or case.files else "floor"
 
 
 def load_lines(result):

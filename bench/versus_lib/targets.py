@@ -15,6 +15,7 @@ WORKERS_RATIO_MAX = 1.10
 WORKERS_SHARE_MAX = 1.10  # the busier worker's load, as a multiple of an even share
 CLOSE_RATIO_MAX = 0.95
 BIG_RATIO_MAX = 1.00
+FILE_RATIO_MAX = 1.00
 TLS_RATIO_MAX = 1.00
 HTTP2_IDLE_BYTES_MAX = 16_384
 HTTP2_TLS_IDLE_BYTES_MAX = 36_864
@@ -134,6 +135,10 @@ def judge_big(result):
             at_most_times(result, "nginx", BIG_RATIO_MAX, "server_cpu_seconds_per_gigabyte")]
 
 
+def judge_file(result):
+    return [at_most_times(result, "nginx", FILE_RATIO_MAX)]
+
+
 def judge_tls_keepalive(result):
     return [at_most_times(result, name, TLS_RATIO_MAX) for name in ("nginx", "h2o")]
 
@@ -203,6 +208,9 @@ RULES = {
     "two-workers": judge_two_workers,
     "close": judge_close,
     "big": judge_big,
+    "file-14": judge_file,
+    "file-100k": judge_file,
+    "file-100m": judge_big,
     "client": judge_client,
     "client-many": judge_client,
     "client-100k": judge_bulk,
