@@ -641,7 +641,7 @@ typedef struct rv_parts {
     void (*abort)(const rv_part *part, rv_error reason, void *ctx);
     uint32_t parts_max;           /* 0: 1000; beyond: 413 (body_too_large) */
     uint32_t part_head_bytes_max; /* fields of one part; 0: 4096; beyond: 413 (body_too_large) */
-    uint64_t part_bytes_max;      /* content of one part; 0: no limit; beyond: 413 (body_too_large) */
+    uint64_t part_bytes_max; /* content of one part; 0: no limit; beyond: 413 (body_too_large) */
 } rv_parts;
 
 /*
@@ -652,6 +652,50 @@ typedef struct rv_parts {
  * form is bounded by the route's body_bytes_max.
  */
 RV_API int rv_on_parts(rv_talk *talk, const rv_parts *acceptor, void *ctx);
+
+/* A part that rv_upload has taken. The views live during the call of `done`. */
+typedef struct rv_uploaded {
+    rv_bytes name;         /* of the form's field */
+    rv_bytes filename;     /* what the client calls the file; absent: it is none */
+    rv_bytes content_type; /* absent: not said */
+    rv_bytes value;        /* of a part that is no file; absent for files */
+    const char *file;      /* its name in the directory; NULL: it is no file */
+    uint64_t bytes;
+    char sha256[65]; /* in hexadecimal; "" when it was not asked for */
+} rv_uploaded;
+
+typedef struct rv_upload_options {
+    const char *directory; /* that files go to; it must exist */
+    /* Decides what a file is called in the directory: writes one name, no path, of at most `size` octets
+       with its NUL, to `name`. A negative error refuses the request, as of rv_parts; what is no name is
+       RV_EINVAL. NULL: random names. Never hand on what the client says without a check. */
+    int (*name)(rv_talk *talk, const rv_part *part, char *name, size_t size, void *ctx);
+    /* More has come: so many octets of content in all. The form's length is rv_content_length. May be
+       NULL; may not answer. */
+    void (*progress)(rv_talk *talk, uint64_t octets, void *ctx);
+    /* All parts are there, all files under their names: returns as a handler does. `talk` is NULL when the
+       client has left after its last octet. */
+    int (*done)(rv_talk *talk, const rv_uploaded *parts, size_t count, void *ctx);
+    /* The form was not done, and no file of it is left. `reason` is as of rv_parts, or RV_EIO: the disk.
+       May be NULL. Either this or `done` is called, once. */
+    void (*abort)(rv_error reason, void *ctx);
+    uint64_t file_bytes_max; /* of one part; 0: no limit; beyond: 413 (body_too_large) */
+    uint32_t parts_max;      /* 0: 100; beyond: 413 (body_too_large) */
+    bool replace; /* true: a file of the same name is replaced; by default the answer is 409 */
+    bool
+        sha256; /* true: a digest of each file, taken while it is written; needs a library with TLS */
+    bool sync; /* true: files are on the disk, as far as fsync(2) knows, before `done` */
+} rv_upload_options;
+
+/*
+ * Takes the streamed body as a form whose files are written to a directory; what returns from here is what
+ * the handler returns. Copies the options. Pool threads write, a few hundred KiB at a time, while the next
+ * are gathered; a client that sends faster than the disk takes is paused. Until the form is complete, files
+ * have temporary names (".upload-..."); if it does not get that far they are removed. Parts that are no files
+ * may hold 64 KiB together; beyond: 413. A full disk is answered with 507, other failures of it with 500.
+ * Errors are those of rv_on_parts; RV_EINVAL also: no `directory`, no `done`, or `sha256` without TLS.
+ */
+RV_API int rv_upload(rv_talk *talk, const rv_upload_options *options, void *ctx);
 
 /* ---- 6 bodies out, streamed --------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * The pool's queue and threads (pool.h). One mutex guards the queue; a talk is in it once, through its
+ * The pool's queue and threads (pool.h). One mutex guards the queue; a job is in it once, through its
  * own link, so that queueing allocates nothing.
  */
 #include "server/pool.h"
@@ -13,8 +13,8 @@ struct rv_pool {
     rv_server *server;
     pthread_mutex_t mutex; /* guards everything below */
     pthread_cond_t work;
-    struct rv_talk *first;
-    struct rv_talk *last;
+    struct rv_pool_job *first;
+    struct rv_pool_job *last;
     uint64_t queued;
     unsigned idle; /* threads that wait */
     bool stopping;
@@ -24,23 +24,23 @@ struct rv_pool {
 
 /* ---- threads ---------------------------------------------------------------------------------------- */
 
-static struct rv_talk *next_job(struct rv_pool *pool)
+static struct rv_pool_job *next_job(struct rv_pool *pool)
 {
     pthread_mutex_lock(&pool->mutex);
     pool->idle++;
     while (pool->first == NULL && !pool->stopping)
         pthread_cond_wait(&pool->work, &pool->mutex);
     pool->idle--;
-    struct rv_talk *talk = pool->first;
-    if (talk != NULL) {
-        pool->first = talk->next_job;
+    struct rv_pool_job *job = pool->first;
+    if (job != NULL) {
+        pool->first = job->next;
         pool->queued--;
     }
     pthread_mutex_unlock(&pool->mutex);
-    return talk;
+    return job;
 }
 
-static void run_job(void *job)
+static void run_talk(void *job)
 {
     struct rv_talk *talk = job;
     talk->job_result = talk->job(talk, talk->job_ctx);
@@ -50,9 +50,9 @@ static void run_job(void *job)
 static void *thread_body(void *argument)
 {
     struct rv_pool *pool = argument;
-    struct rv_talk *talk;
-    while ((talk = next_job(pool)) != NULL)
-        run_job(talk);
+    struct rv_pool_job *job;
+    while ((job = next_job(pool)) != NULL)
+        job->run(job->argument);
     return NULL;
 }
 
@@ -101,24 +101,37 @@ void rv_pool_stop(struct rv_pool *pool)
 
 /* ---- there and back --------------------------------------------------------------------------------- */
 
-static bool enqueue(struct rv_pool *pool, struct rv_talk *talk)
+/* Under the mutex. */
+static void enqueue(struct rv_pool *pool, struct rv_pool_job *job)
+{
+    job->next = NULL;
+    if (pool->first == NULL)
+        pool->first = job;
+    else
+        pool->last->next = job;
+    pool->last = job;
+    pool->queued++;
+    pthread_cond_signal(&pool->work);
+}
+
+static bool enqueue_talk(struct rv_pool *pool, struct rv_talk *talk)
 {
     uint64_t most = pool->server->options.limits.pool_queue_max;
+    talk->queued = (struct rv_pool_job){NULL, run_talk, talk};
     pthread_mutex_lock(&pool->mutex);
     /* A thread that waits will take one at once: only what is beyond that is waiting. */
     bool admitted = pool->queued < pool->idle || pool->queued - pool->idle < most;
-    if (admitted) {
-        talk->next_job = NULL;
-        if (pool->first == NULL)
-            pool->first = talk;
-        else
-            pool->last->next_job = talk;
-        pool->last = talk;
-        pool->queued++;
-        pthread_cond_signal(&pool->work);
-    }
+    if (admitted)
+        enqueue(pool, &talk->queued);
     pthread_mutex_unlock(&pool->mutex);
     return admitted;
+}
+
+void rv_pool_do(struct rv_pool *pool, struct rv_pool_job *job)
+{
+    pthread_mutex_lock(&pool->mutex);
+    enqueue(pool, job);
+    pthread_mutex_unlock(&pool->mutex);
 }
 
 /* To the executor of the talk's route, by default the pool. False: it takes no more. */
@@ -126,8 +139,8 @@ static bool submit(struct rv_talk *talk)
 {
     const rv_executor *executor = &talk->route->options.executor;
     if (executor->submit == NULL)
-        return enqueue(talk->worker->server->pool, talk);
-    return executor->submit(run_job, talk, executor->ctx) == RV_OK;
+        return enqueue_talk(talk->worker->server->pool, talk);
+    return executor->submit(run_talk, talk, executor->ctx) == RV_OK;
 }
 
 /* The handler has returned. Worker thread. */

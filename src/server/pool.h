@@ -26,6 +26,10 @@ unsigned rv_pool_threads(const struct rv_pool *pool);
    more. */
 void rv_pool_run(struct rv_talk *talk, rv_handler handler, void *ctx);
 
+/* Worker: something small that blocks, on behalf of a talk that was admitted already: always taken. Whoever
+   asks counts it in pool_talks, and so has the worker wait for it. */
+void rv_pool_do(struct rv_pool *pool, struct rv_pool_job *job);
+
 /* Worker: the client of a talk at the pool has gone. */
 void rv_pool_tell_gone(struct rv_talk *talk);
 

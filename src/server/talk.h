@@ -21,6 +21,13 @@
 #include "server/params.h"
 #include "server/route.h"
 
+/* Work for the pool's threads. */
+struct rv_pool_job {
+    struct rv_pool_job *next;
+    void (*run)(void *argument);
+    void *argument;
+};
+
 struct rv_h2_stream;
 struct rv_parts_reader;
 struct rv_wire;
@@ -154,7 +161,7 @@ struct rv_talk {
 
     /* pool (pool.c, channel.c) */
     struct rv_pool_channel *channel;
-    struct rv_talk *next_job;
+    struct rv_pool_job queued;
     rv_handler job;
     void *job_ctx;
     int job_result;

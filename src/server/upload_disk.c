@@ -1,0 +1,116 @@
+/*
+ * Uploads on the disk (upload_disk.h). Every path is one name in a directory that is held open: it does not
+ * matter what becomes of the directory's own name meanwhile, and no link is followed.
+ */
+#include "server/upload_disk.h"
+
+#include "io/tls_digest.h"
+#include "io/tls_layer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static rv_error failed(struct rv_upload_disk *disk)
+{
+    disk->error_number = errno;
+    return RV_EIO;
+}
+
+static rv_error open_directory(struct rv_upload_disk *disk)
+{
+    if (disk->directory >= 0)
+        return 0;
+    disk->directory = open(disk->directory_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return disk->directory < 0 ? failed(disk) : 0;
+}
+
+static rv_error open_file(struct rv_upload_disk *disk, struct rv_upload_file *file)
+{
+    uint64_t random[2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return failed(disk);
+    snprintf(file->temporary, sizeof file->temporary, ".upload-%016" PRIx64 "%016" PRIx64,
+             random[0], random[1]);
+    disk->file = openat(disk->directory, file->temporary,
+                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (disk->file < 0)
+        return failed(disk);
+    file->is_there = true;
+    if (RV_TLS_BUILT && disk->hashes && disk->digest == NULL)
+        disk->digest = rv_digest_new();
+    return disk->hashes && disk->digest == NULL ? RV_ENOMEM : 0;
+}
+
+rv_error rv_upload_write(struct rv_upload_disk *disk, struct rv_upload_file *file, rv_bytes octets)
+{
+    rv_error error = open_directory(disk);
+    if (error == 0 && disk->file < 0)
+        error = open_file(disk, file);
+    if (error != 0)
+        return error;
+    if (RV_TLS_BUILT && disk->digest != NULL && !rv_digest_add(disk->digest, octets))
+        return RV_ENOMEM;
+    while (octets.len > 0) {
+        ssize_t count = write(disk->file, octets.ptr, octets.len);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return failed(disk);
+        octets = (rv_bytes){octets.ptr + count, octets.len - (size_t)count};
+    }
+    return 0;
+}
+
+rv_error rv_upload_close(struct rv_upload_disk *disk, struct rv_upload_file *file)
+{
+    int descriptor = disk->file;
+    rv_error error = 0;
+    if (RV_TLS_BUILT && disk->digest != NULL && !rv_digest_finish(disk->digest, file->sha256))
+        error = RV_ENOMEM;
+    if (error == 0 && disk->sync && fsync(descriptor) != 0)
+        error = failed(disk);
+    disk->file = -1;
+    if (close(descriptor) != 0 && error == 0)
+        error = failed(disk);
+    return error;
+}
+
+rv_error rv_upload_commit(struct rv_upload_disk *disk, struct rv_upload_file *files, size_t count)
+{
+    unsigned how = disk->replace ? 0 : RENAME_NOREPLACE;
+    rv_error error = 0;
+    for (size_t i = 0; i < count && error == 0; i++) {
+        if (!files[i].is_there)
+            continue;
+        if (renameat2(disk->directory, files[i].temporary, disk->directory, files[i].name, how) !=
+            0)
+            error = failed(disk);
+        else
+            files[i].is_renamed = true;
+    }
+    if (error == 0 && disk->sync && disk->directory >= 0 && fsync(disk->directory) != 0)
+        error = failed(disk);
+    for (size_t i = 0; i < count && error != 0; i++)
+        if (files[i].is_renamed)
+            unlinkat(disk->directory, files[i].name, 0);
+    return error;
+}
+
+void rv_upload_leave(struct rv_upload_disk *disk, struct rv_upload_file *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (files[i].is_there && !files[i].is_renamed)
+            unlinkat(disk->directory, files[i].temporary, 0);
+    if (disk->file >= 0)
+        close(disk->file);
+    if (disk->directory >= 0)
+        close(disk->directory);
+    if (RV_TLS_BUILT && disk->digest != NULL)
+        rv_digest_free(disk->digest);
+    disk->file = disk->directory = -1;
+    disk->digest = NULL;
+}

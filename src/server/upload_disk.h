@@ -1,0 +1,46 @@
+/*
+ * What an upload does on the disk, step by step, each of which may block: on a pool thread, one step at a
+ * time. Files have unguessable temporary names in their directory until all of them are whole; then they get
+ * their own. Whatever does not come that far is removed.
+ */
+#ifndef RV_SERVER_UPLOAD_DISK_H
+#define RV_SERVER_UPLOAD_DISK_H
+
+#include "base/buffer.h"
+
+struct rv_digest;
+
+#define RV_UPLOAD_TEMPORARY_BYTES 48
+
+struct rv_upload_file {
+    const char *name; /* its own; owned by the upload */
+    char temporary[RV_UPLOAD_TEMPORARY_BYTES];
+    char sha256[65]; /* "": not asked for, or not whole */
+    bool is_there;   /* under its temporary name */
+    bool is_renamed;
+};
+
+struct rv_upload_disk {
+    const char *directory_name;
+    bool replace;
+    bool sync;
+    bool hashes;
+    int directory; /* -1: not open */
+    int file;      /* the one that is being written; -1: none */
+    struct rv_digest *digest;
+    int error_number; /* of the step that failed */
+};
+
+/* Appends to the file, which is made when it is not there. 0, RV_EIO or RV_ENOMEM. */
+rv_error rv_upload_write(struct rv_upload_disk *disk, struct rv_upload_file *file, rv_bytes octets);
+
+/* The file is whole. */
+rv_error rv_upload_close(struct rv_upload_disk *disk, struct rv_upload_file *file);
+
+/* All files are: gives them their names, or none of them. */
+rv_error rv_upload_commit(struct rv_upload_disk *disk, struct rv_upload_file *files, size_t count);
+
+/* Removes what has not got its name, and closes everything. */
+void rv_upload_leave(struct rv_upload_disk *disk, struct rv_upload_file *files, size_t count);
+
+#endif
