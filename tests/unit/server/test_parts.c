@@ -265,6 +265,7 @@ static void a_pause_in_chunks_outlives_the_end_of_the_body(void **state)
     expect_answer(200, "done");
 }
 
+#if RV_H2_BUILT
 static void over_http2_it_is_the_same_wherever_it_is_cut_and_with_pauses(void **state)
 {
     struct h2_client peer = {0};
@@ -289,6 +290,7 @@ static void over_http2_it_is_the_same_wherever_it_is_cut_and_with_pauses(void **
     }
     h2_client_close(&peer);
 }
+#endif
 
 /* ---- who goes ----------------------------------------------------------------------------------------- */
 
@@ -318,6 +320,7 @@ static void a_client_that_goes_at_any_octet_aborts_once(void **state)
         }
 }
 
+#if RV_H2_BUILT
 static void a_reset_stream_of_http2_aborts_once(void **state)
 {
     struct h2_client peer = {0};
@@ -337,6 +340,7 @@ static void a_reset_stream_of_http2_aborts_once(void **state)
     }
     h2_client_close(&peer);
 }
+#endif
 
 static void a_form_that_ends_too_early_is_400(void **state)
 {
@@ -516,9 +520,13 @@ int main(void)
         FACT(a_form_in_chunks_is_told_likewise),
         FACT(a_pause_holds_everything_up_wherever_it_comes),
         FACT(a_pause_in_chunks_outlives_the_end_of_the_body),
+#if RV_H2_BUILT
         FACT(over_http2_it_is_the_same_wherever_it_is_cut_and_with_pauses),
+#endif
         FACT(a_client_that_goes_at_any_octet_aborts_once),
+#if RV_H2_BUILT
         FACT(a_reset_stream_of_http2_aborts_once),
+#endif
         FACT(a_form_that_ends_too_early_is_400),
         FACT(what_a_function_returns_decides_about_the_status),
         FACT(an_answer_in_the_middle_ends_the_form),
