@@ -83,7 +83,7 @@ static bool normalise(struct rv_talk *talk, rv_bytes path, rv_bytes *raw)
 
 /* ---- the apps ------------------------------------------------------------------------------------------ */
 
-void rv_enter_app(struct rv_talk *talk)
+void rv_enter_demanding_app(struct rv_talk *talk)
 {
     rv_fields_add_defaults(talk, &talk->app->defaults);
     if (talk->app->options.no_keep_alive)

@@ -11,7 +11,13 @@
    talk->route (and what goes with it); false: the talk has been answered. */
 bool rv_find_handler(struct rv_talk *talk, rv_bytes path);
 
-/* The app is known: its default fields, and whether it lets the connection be. */
-void rv_enter_app(struct rv_talk *talk);
+/* The app is known: its default fields, and whether it lets the connection be. Most have nothing to say. */
+void rv_enter_demanding_app(struct rv_talk *talk);
+
+static inline void rv_enter_app(struct rv_talk *talk)
+{
+    if (talk->app->defaults.count > 0 || talk->app->options.no_keep_alive)
+        rv_enter_demanding_app(talk);
+}
 
 #endif
