@@ -123,7 +123,7 @@ static bool read_word(rv_server *server, struct client *client)
     ssize_t count = read(client->descriptor, octets, WORD_LENGTH - client->got);
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
-    if (count <= 0 || memcmp(octets, WORD + client->got, (size_t)count) != 0)
+    if (count <= 0 || memcmp(octets, &WORD[client->got], (size_t)count) != 0)
         return false;
     client->got += (unsigned)count;
     if (client->got < WORD_LENGTH)
