@@ -3,12 +3,12 @@
  *
  * The header is a staircase: the first step serves a page, each further step adds one idea.
  *
- *    1 hello              7 where a handler runs
- *    2 what was asked    11 TLS
- *    3 whole answers     12 limits, counters, hooks
- *    4 apps and routes   14 testing handlers without a port
- *    5 bodies in
- *    6 bodies out, streamed    9 files and assets
+ *    1 hello                     7 where a handler runs
+ *    2 what was asked            8 sessions
+ *    3 whole answers             9 files and assets
+ *    4 apps and routes          11 TLS
+ *    5 bodies in                12 limits, counters, hooks
+ *    6 bodies out, streamed     14 testing handlers without a port
  *
  * Rules that hold everywhere:
  *  - One handle: the talk, one request and its response. Nouns read the request (`rv_header`),
@@ -97,7 +97,7 @@ typedef struct rv_talk rv_talk;     /* one request and its response */
  * Answers a talk. Returns RV_OK when it has answered (a streamed response that was begun and not
  * ended is ended), RV_PENDING when the talk will be answered later, or a negative rv_error: then
  * the client gets a 500 if nothing was sent yet, a cut connection otherwise, and the on_error hook
- * is told. Runs on the talk's worker thread and must not block, unless its route says RV_ON_POOL.
+ * is told - but RV_EBUSY, which is nobody's fault, is a 503. Runs on the talk's worker thread and must not block, unless its route says RV_ON_POOL.
  */
 typedef int (*rv_handler)(rv_talk *talk, void *ctx);
 
@@ -757,6 +757,133 @@ RV_API rv_error rv_after_ms(rv_talk *talk, uint64_t delay_ms, rv_handler then, v
 /* The server that a talk belongs to. */
 RV_API rv_server *rv_server_of(const rv_talk *talk);
 
+/* ---- 8 sessions --------------------------------------------------------------------------------- */
+
+/*
+ * What an application remembers of a client from one request to the next: values of one type each, by
+ * key. A session may be held by several talks at once, on several threads: every call below is safe on any
+ * thread and sees and leaves one whole value. What must be read and written in one go - more than
+ * rv_session_add_int does - goes between rv_session_lock and rv_session_unlock; a handler on a worker
+ * keeps that short.
+ */
+typedef struct rv_session rv_session;
+
+typedef enum rv_session_tracking {
+    RV_SESSION_BY_COOKIE = 0,
+    RV_SESSION_BY_URI /* path parameters: links are to carry rv_session_phrase */
+} rv_session_tracking;
+
+/*
+ * Where sessions are kept between requests, if not in memory. Every function begins what its name says and
+ * returns; it runs on the thread of the talk, and must not block. `load` answers with rv_session_answer, once,
+ * at once or later, on any thread; the others are not waited for. Names are 32 letters and digits.
+ */
+typedef struct rv_session_call rv_session_call;
+typedef struct rv_session_store {
+    void (*load)(void *ctx, rv_bytes id, rv_session_call *call);
+    void (*save)(void *ctx, rv_session *session); /* a new one, or its values have changed */
+    void (*remove)(void *ctx, rv_bytes id);
+    void (*touch)(void *ctx, rv_bytes id); /* used, and not changed: it lasts longer */
+    void (*sweep)(void *ctx); /* now and then, from a worker: what has expired may go */
+    void *ctx;
+} rv_session_store;
+
+/* The answer to `load`. 0 and the session, which is rivulet's from then on, made by rv_session_restore and
+   filled in; RV_ENOTFOUND: there is none of that name; another error fails the request. Any thread. */
+RV_API void rv_session_answer(rv_session_call *call, rv_error error, rv_session *session);
+
+/* An empty session of that name; NULL: no memory, or no such name can be. */
+RV_API rv_session *rv_session_restore(rv_bytes id);
+
+typedef struct rv_session_options {
+    rv_session_tracking track;
+    const char *name;    /* of the cookie, or of the path parameter; NULL: "sid" */
+    uint64_t timeout_ms; /* from the last request; 0: 15 minutes */
+    /* So many are kept in memory; 0: 100 000. Beyond, requests that would begin one get a 503. */
+    uint64_t sessions_max;
+    bool always; /* true: every request has a session; else those whose handler asks for one */
+    /* Attributes of the cookie: zero is Path=/, SameSite=Lax, for as long as the browser runs, and
+       Secure over TLS. HttpOnly is set unless scripts may read it. */
+    rv_cookie_options cookie;
+    bool cookie_for_scripts;
+    /* Told when a session has expired, was ended, or the server is freed: its values are still there. Not
+       of sessions in a store of the program's. Any thread. */
+    void (*on_end)(rv_app *app, rv_session *session, void *ctx);
+    void *ctx;
+    const rv_session_store *store; /* NULL: in memory. Must outlive the server */
+} rv_session_options;
+
+/* Lets the handlers of an app have sessions; NULL: all options zero. Each app has its own. Before the start.
+   RV_ESTATE: it has them already, or the server runs. */
+RV_API rv_error rv_sessions(rv_app *app, const rv_session_options *options);
+
+/*
+ * The talk's session; one is begun if the request has none, and its name sent along: that must be before the
+ * head leaves. Lives until the talk is answered. RV_ESTATE: the app has no sessions, or the head has left;
+ * RV_EBUSY: there are sessions_max of them already; a handler that returns this lets the client get a 503.
+ */
+RV_API rv_error rv_session_of(rv_talk *talk, rv_session **session);
+
+/* The same, if the request has one; else NULL, and none is begun. */
+RV_API rv_session *rv_session_found(const rv_talk *talk);
+
+RV_API bool rv_session_is_new(const rv_talk *talk); /* it was begun by this talk */
+
+/* Its name; lives as long as the session. */
+RV_API rv_bytes rv_session_id(const rv_session *session);
+
+/* ";sid=..." for links, with RV_SESSION_BY_URI and a session; else "". Lives as long as the talk. */
+RV_API const char *rv_session_phrase(rv_talk *talk);
+
+/* Gives the session another name, as is to be done when a user logs in: a name that somebody else might have
+   planted is worth nothing then. Before the head leaves. */
+RV_API rv_error rv_session_renew(rv_talk *talk);
+
+/* Ends the session of a talk: it is forgotten, and the cookie as well if the head has not left. */
+RV_API rv_error rv_session_end(rv_talk *talk);
+
+/* Sets a value, whatever was there before. Copies key and octets. RV_EINVAL: no session, an empty key. */
+RV_API rv_error rv_session_set_string(rv_session *session, const char *key, rv_bytes string);
+RV_API rv_error rv_session_set_int(rv_session *session, const char *key, int64_t value);
+RV_API rv_error rv_session_set_double(rv_session *session, const char *key, double value);
+RV_API rv_error rv_session_set_bool(rv_session *session, const char *key, bool value);
+/* Seconds since 1970. */
+RV_API rv_error rv_session_set_time(rv_session *session, const char *key, int64_t seconds);
+/* Anything: `destroy(pointer)` is called once, when the value is replaced or removed or the session is no
+   more, on whatever thread that is; may be NULL. Not for stores outside of the process. On failure it is
+   not called. */
+RV_API rv_error rv_session_set_pointer(rv_session *session, const char *key, void *pointer,
+                                       void (*destroy)(void *pointer));
+
+/* The value, of exactly that type. RV_ENOTFOUND: there is none; RV_EINVAL: it has another type. `*value`
+   is set only on success. */
+RV_API rv_error rv_session_get_int(rv_session *session, const char *key, int64_t *value);
+RV_API rv_error rv_session_get_double(rv_session *session, const char *key, double *value);
+RV_API rv_error rv_session_get_bool(rv_session *session, const char *key, bool *value);
+RV_API rv_error rv_session_get_time(rv_session *session, const char *key, int64_t *seconds);
+RV_API rv_error rv_session_get_pointer(rv_session *session, const char *key, void **pointer);
+/* A copy that lives as long as the talk, terminated. */
+RV_API rv_error rv_session_get_string(rv_talk *talk, rv_session *session, const char *key,
+                                      rv_bytes *string);
+
+/* Adds to an integer, which is 0 when it is not there, in one go. `*sum`, which may be NULL, is what comes
+   of it. RV_ELIMIT: it would overflow. */
+RV_API rv_error rv_session_add_int(rv_session *session, const char *key, int64_t delta,
+                                   int64_t *sum);
+
+RV_API rv_error rv_session_remove(rv_session *session, const char *key); /* or RV_ENOTFOUND */
+
+/* Removes all values but those of `keep`, keys up to a NULL; NULL: all. */
+RV_API void rv_session_clear(rv_session *session, const char *const *keep);
+
+/* How many values there are; and each key, in no order, until `visit` says false. It must not change the
+   session. */
+RV_API size_t rv_session_count(rv_session *session);
+RV_API void rv_session_each(rv_session *session, bool (*visit)(const char *key, void *ctx),
+                            void *ctx);
+
+RV_API void rv_session_lock(rv_session *session);
+RV_API void rv_session_unlock(rv_session *session);
 /* ---- 9 files and assets ------------------------------------------------------------------------ */
 
 typedef struct rv_files_options {

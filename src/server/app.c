@@ -2,6 +2,7 @@
  * Making apps (app.h): their options are checked and copied, they are put into the order in which they
  * are asked, and get routes and before-handlers.
  */
+#include "server/session_track.h"
 #include "server/app.h"
 
 #include "http/h1_write.h"
@@ -258,6 +259,22 @@ rv_error rv_route(rv_app *app, const char *pattern, rv_handler handler, void *ct
     return rv_route_with(app, pattern, handler, ctx, NULL);
 }
 
+static rv_error add_before(struct rv_app *app, size_t at, const char *prefix, rv_handler handler,
+                           void *ctx)
+{
+    struct rv_before *befores =
+        realloc(app->befores, (app->before_count + 1) * sizeof *app->befores);
+    char *copy = befores == NULL ? NULL : copy_prefix(prefix);
+    if (befores != NULL)
+        app->befores = befores;
+    if (copy == NULL)
+        return rv_server_misconfigured(app->server, RV_ENOMEM, "out of memory");
+    memmove(befores + at + 1, befores + at, (app->before_count - at) * sizeof *befores);
+    befores[at] = (struct rv_before){copy, handler, ctx};
+    app->before_count++;
+    return 0;
+}
+
 rv_error rv_before(rv_app *app, const char *prefix, rv_handler handler, void *ctx)
 {
     rv_error error = need_idle(app->server, "before-handlers are added");
@@ -269,15 +286,12 @@ rv_error rv_before(rv_app *app, const char *prefix, rv_handler handler, void *ct
                                        handler == NULL ? "a handler is needed"
                                                        : "must be like \"/admin\", without any of "
                                                          "; ? # % { }");
-    struct rv_before *befores =
-        realloc(app->befores, (app->before_count + 1) * sizeof *app->befores);
-    char *copy = befores == NULL ? NULL : copy_prefix(prefix);
-    if (befores != NULL)
-        app->befores = befores;
-    if (copy == NULL)
-        return rv_server_misconfigured(app->server, RV_ENOMEM, "out of memory");
-    app->befores[app->before_count++] = (struct rv_before){copy, handler, ctx};
-    return 0;
+    return add_before(app, app->before_count, prefix, handler, ctx);
+}
+
+rv_error rv_app_add_first(struct rv_app *app, rv_handler handler, void *ctx)
+{
+    return add_before(app, 0, NULL, handler, ctx);
 }
 
 void rv_app_clear(struct rv_app *app)
@@ -287,6 +301,7 @@ void rv_app_clear(struct rv_app *app)
     for (size_t i = 0; i < app->before_count; i++)
         free(app->befores[i].prefix);
     free(app->befores);
+    rv_session_tracker_free(app->sessions);
     free(app->mount);
     free(app->hosts);
 }

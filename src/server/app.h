@@ -8,6 +8,7 @@
 
 #include "server/route.h"
 
+struct rv_session_tracker;
 struct rv_talk;
 
 /* Fields that responses have unless their handlers say otherwise. */
@@ -41,7 +42,11 @@ struct rv_app {
     rv_app_options options;    /* its callbacks and flags; pointers to text are void */
     struct rv_before *befores; /* owned; in the order they run */
     size_t before_count;
+    struct rv_session_tracker *sessions; /* owned; NULL: its handlers have none */
 };
+
+/* Adds a before-handler of the library's own, in front of all. */
+rv_error rv_app_add_first(struct rv_app *app, rv_handler handler, void *ctx);
 
 /* Frees what an app holds, not the app itself. */
 void rv_app_clear(struct rv_app *app);

@@ -94,6 +94,7 @@ void rv_dispatch(struct rv_talk *talk, bool body_follows)
 {
     talk->head_only = talk->head.method_id == RV_METHOD_HEAD;
     talk->wall_s = talk->worker->loop.wall_s;
+    talk->arrived_ms = talk->worker->loop.now_ms;
     talk->app = &talk->worker->server->app;
     begin_body(talk, body_follows);
     rv_talk_add_policies(talk);

@@ -7,6 +7,7 @@
 #include "server/body.h"
 #include "server/parts.h"
 #include "server/pool.h"
+#include "server/session_track.h"
 #include "server/wire.h"
 
 #include <stdlib.h>
@@ -86,6 +87,8 @@ void rv_talk_give(struct rv_talk *talk)
     if (talk->early != NULL)
         run_early_resumes(talk);
     rv_parts_abandon(talk, RV_ESTATE);
+    if (talk->session != NULL)
+        rv_session_leave(talk);
     if (talk->body_buffer.ptr != NULL)
         rv_buffer_free(&talk->body_buffer);
     rv_arena_reset(&talk->arena);
@@ -256,6 +259,10 @@ void rv_talk_fail(struct rv_talk *talk, rv_error error, const char *doing)
     const struct rv_param_table *table = talk->param_table;
     if (table != NULL && table->form_status != 0 && error == table->form_error) {
         refuse_form(talk, table);
+        return;
+    }
+    if (error == RV_EBUSY) { /* not for ever, and no failure of the program's */
+        rv_talk_refuse(talk, 503, NULL);
         return;
     }
     RV_COUNT(talk->worker, handler_failures);

@@ -112,6 +112,9 @@ struct rv_talk {
     struct rv_param_table *param_table; /* made when it is asked for */
     bool is_tls;
     rv_tls_info *tls_info; /* likewise */
+    uint64_t arrived_ms;   /* when the head was complete, on the loop's clock */
+    rv_session *session;   /* held; NULL: none, or none yet */
+    bool session_is_new;   /* this talk has begun it */
     int64_t wall_s;        /* when the head was complete; seconds since 1970 */
 
     /* request body */

@@ -8,6 +8,7 @@
 #include "server/conn.h"
 #include "server/file_cache.h"
 #include "server/h2_conn.h"
+#include "server/session_track.h"
 #include "server/talk.h"
 
 #include <errno.h>
@@ -314,9 +315,23 @@ static rv_error listen_on_all(struct rv_worker *worker)
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
+static void sweep_sessions(struct rv_worker *worker)
+{
+    uint64_t next_ms = rv_sessions_sweep(worker->server, worker->loop.now_ms);
+    if (next_ms != UINT64_MAX)
+        rv_timer_set(&worker->loop.wheel, &worker->session_timer, worker->loop.now_ms + next_ms);
+}
+
+static void session_timer_fired(struct rv_timer *timer)
+{
+    sweep_sessions((struct rv_worker *)((char *)timer - offsetof(struct rv_worker, session_timer)));
+}
+
 rv_error rv_worker_begin(struct rv_worker *worker)
 {
     worker->loop.backend->read_clock(&worker->loop);
+    if (worker->index == 0)
+        sweep_sessions(worker);
     worker->stopping = worker->cut = worker->ended = false;
     worker->accept_paused = worker->deferring = false;
     rv_error error = rv_server_open_tls(worker->server, &worker->loop);
@@ -328,6 +343,7 @@ void rv_worker_end(struct rv_worker *worker)
     worker->ended = true;
     rv_timer_stop(&worker->loop.wheel, &worker->accept_timer);
     rv_timer_stop(&worker->loop.wheel, &worker->grace_timer);
+    rv_timer_stop(&worker->loop.wheel, &worker->session_timer);
     for (size_t i = 0; i < worker->listener_count; i++)
         rv_listener_stop(&worker->listeners[i]);
     free(worker->listeners);
@@ -354,6 +370,7 @@ rv_error rv_worker_open(struct rv_worker *worker, rv_server *server, unsigned in
     rv_slab_init(&worker->conn_slab, (sizeof(struct rv_conn) + 63) / 64 * 64);
     rv_timer_init(&worker->accept_timer, accept_timer_fired);
     rv_timer_init(&worker->grace_timer, grace_fired);
+    rv_timer_init(&worker->session_timer, session_timer_fired);
     rv_error error = rv_loop_open(&worker->loop, backend, worker);
     if (error == 0)
         worker->loop.output_low_bytes = server->options.limits.output_low_bytes;

@@ -59,6 +59,7 @@ struct rv_worker {
     struct rv_file_cache *files; /* owned; NULL until files are asked for */
 
     struct rv_timer grace_timer;
+    struct rv_timer session_timer;  /* of the first worker: sessions expire */
     struct rv_message stop_message; /* each is posted once in a run */
     struct rv_message cut_message;
     rv_counter_values counters; /* written by this thread only; others read with relaxed loads */

@@ -1,0 +1,295 @@
+/*
+ * Facts about sessions and their store in memory.
+ */
+#include "server/session_memory.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define THREADS 8
+#define INCREMENTS 20000
+
+static unsigned ended;
+
+static void on_end(struct rv_session *session, void *ctx)
+{
+    (void)session, (void)ctx;
+    ended++;
+}
+
+static rv_bytes id_of(const struct rv_session *session)
+{
+    return rv_slice(session->id, RV_SESSION_ID_BYTES);
+}
+
+static struct rv_session *saved(struct rv_session_memory *store, uint64_t now_ms)
+{
+    struct rv_session *session = rv_session_new();
+    assert_non_null(session);
+    assert_int_equal(rv_session_memory_save(store, session, now_ms), 0);
+    return session;
+}
+
+static void a_value_has_one_type(void **state)
+{
+    (void)state;
+    struct rv_session *session = rv_session_new();
+    int64_t integer = 7;
+    double number;
+    bool truth = false;
+    assert_int_equal(rv_session_get_int(session, "n", &integer), RV_ENOTFOUND);
+    assert_int_equal(integer, 7);
+    assert_int_equal(rv_session_set_int(session, "n", -5), 0);
+    assert_int_equal(rv_session_get_int(session, "n", &integer), 0);
+    assert_int_equal(integer, -5);
+    assert_int_equal(rv_session_get_double(session, "n", &number), RV_EINVAL);
+    assert_int_equal(rv_session_get_time(session, "n", &integer), RV_EINVAL);
+    assert_int_equal(rv_session_set_bool(session, "n", true), 0);
+    assert_int_equal(rv_session_get_int(session, "n", &integer), RV_EINVAL);
+    assert_int_equal(rv_session_get_bool(session, "n", &truth), 0);
+    assert_true(truth);
+    assert_int_equal(rv_session_count(session), 1);
+    rv_session_drop(session);
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+    (void)state;
+    struct rv_session *session = rv_session_new();
+    assert_int_equal(rv_session_set_int(NULL, "n", 1), RV_EINVAL);
+    assert_int_equal(rv_session_set_int(session, "", 1), RV_EINVAL);
+    assert_int_equal(rv_session_set_string(session, "s", rv_slice(NULL, 0)), RV_EINVAL);
+    assert_int_equal(rv_session_remove(session, "n"), RV_ENOTFOUND);
+    rv_session_drop(session);
+}
+
+static unsigned destroyed;
+
+static void destroy(void *pointer)
+{
+    free(pointer);
+    destroyed++;
+}
+
+static void pointers_are_destroyed_once(void **state)
+{
+    (void)state;
+    struct rv_session *session = rv_session_new();
+    static const char *const keep[] = {"b", NULL};
+    destroyed = 0;
+    rv_session_set_pointer(session, "a", malloc(1), destroy);
+    rv_session_set_pointer(session, "a", malloc(1), destroy);
+    assert_int_equal(destroyed, 1);
+    rv_session_set_pointer(session, "b", malloc(1), destroy);
+    rv_session_clear(session, keep);
+    assert_int_equal(destroyed, 2);
+    assert_int_equal(rv_session_count(session), 1);
+    rv_session_drop(session);
+    assert_int_equal(destroyed, 3);
+}
+
+static void sums_do_not_overflow(void **state)
+{
+    (void)state;
+    struct rv_session *session = rv_session_new();
+    int64_t sum = 0;
+    assert_int_equal(rv_session_add_int(session, "n", INT64_MAX, &sum), 0);
+    assert_int_equal(rv_session_add_int(session, "n", 1, &sum), RV_ELIMIT);
+    assert_true(sum == INT64_MAX);
+    rv_session_set_bool(session, "t", true);
+    assert_int_equal(rv_session_add_int(session, "t", 1, &sum), RV_EINVAL);
+    rv_session_drop(session);
+}
+
+static void a_session_is_found_by_its_name_only(void **state)
+{
+    (void)state;
+    struct rv_session_memory *store = rv_session_memory_new(10, 1000, on_end, NULL);
+    struct rv_session *session = saved(store, 0);
+    struct rv_session *found = rv_session_memory_load(store, id_of(session), 1);
+    assert_ptr_equal(found, session);
+    rv_session_drop(found);
+    assert_null(rv_session_memory_load(store, RV_LIT("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 1));
+    assert_null(rv_session_memory_load(store, RV_LIT("../../etc/passwd"), 1));
+    assert_null(rv_session_memory_load(store, RV_LIT(""), 1));
+    rv_session_drop(session);
+    rv_session_memory_free(store);
+}
+
+static void a_session_expires_after_its_last_use(void **state)
+{
+    (void)state;
+    struct rv_session_memory *store = rv_session_memory_new(10, 1000, on_end, NULL);
+    struct rv_session *used = saved(store, 0), *unused = saved(store, 0);
+    ended = 0;
+    assert_int_equal(rv_session_memory_touch(store, id_of(used), 900), 0);
+    rv_session_memory_sweep(store, 1000);
+    assert_int_equal(ended, 1);
+    assert_int_equal(rv_session_memory_count(store), 1);
+    assert_true(unused->ended);
+    assert_int_equal(rv_session_memory_touch(store, id_of(unused), 1000), RV_ENOTFOUND);
+    assert_int_equal(rv_session_memory_touch(store, id_of(used), 1900), RV_ENOTFOUND);
+    assert_int_equal(ended, 2);
+    rv_session_drop(used);
+    rv_session_drop(unused);
+    rv_session_memory_free(store);
+}
+
+static void no_more_are_taken_than_there_may_be(void **state)
+{
+    (void)state;
+    struct rv_session_memory *store = rv_session_memory_new(2, 1000, on_end, NULL);
+    struct rv_session *first = saved(store, 0), *second = saved(store, 0);
+    struct rv_session *third = rv_session_new();
+    assert_int_equal(rv_session_memory_save(store, third, 0), RV_EBUSY);
+    assert_int_equal(rv_session_memory_remove(store, id_of(first)), 0);
+    assert_int_equal(rv_session_memory_save(store, third, 0), 0);
+    rv_session_drop(first);
+    rv_session_drop(second);
+    rv_session_drop(third);
+    ended = 0;
+    rv_session_memory_free(store);
+    assert_int_equal(ended, 2);
+}
+
+static void a_renamed_session_keeps_its_values(void **state)
+{
+    (void)state;
+    struct rv_session_memory *store = rv_session_memory_new(2, 1000, on_end, NULL);
+    struct rv_session *session = saved(store, 0);
+    char old[RV_SESSION_ID_BYTES];
+    int64_t value = 0;
+    memcpy(old, session->id, sizeof old);
+    rv_session_set_int(session, "n", 3);
+    assert_int_equal(rv_session_memory_rename(store, session), 0);
+    assert_null(rv_session_memory_load(store, rv_slice(old, sizeof old), 1));
+    struct rv_session *found = rv_session_memory_load(store, id_of(session), 1);
+    assert_ptr_equal(found, session);
+    assert_int_equal(rv_session_get_int(found, "n", &value), 0);
+    assert_int_equal(value, 3);
+    assert_int_equal(rv_session_memory_count(store), 1);
+    rv_session_drop(found);
+    rv_session_drop(session);
+    rv_session_memory_free(store);
+}
+
+static void many_sessions_are_all_found(void **state)
+{
+    (void)state;
+    enum { COUNT = 20000 };
+    struct rv_session_memory *store = rv_session_memory_new(COUNT, 1000, on_end, NULL);
+    struct rv_session **sessions = calloc(COUNT, sizeof *sessions);
+    for (unsigned i = 0; i < COUNT; i++)
+        sessions[i] = saved(store, i % 100);
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct rv_session *found = rv_session_memory_load(store, id_of(sessions[i]), 100);
+        assert_ptr_equal(found, sessions[i]);
+        rv_session_drop(found);
+        rv_session_drop(sessions[i]);
+    }
+    free(sessions);
+    ended = 0;
+    rv_session_memory_sweep(store, 1100);
+    assert_int_equal(ended, COUNT);
+    rv_session_memory_free(store);
+}
+
+static void *increment(void *argument)
+{
+    struct rv_session *session = argument;
+    for (unsigned i = 0; i < INCREMENTS; i++) {
+        if (i % 2 == 0) {
+            rv_session_add_int(session, "n", 1, NULL);
+        } else {
+            int64_t value = 0;
+            rv_session_lock(session);
+            rv_session_get_int(session, "n", &value);
+            rv_session_set_int(session, "n", value + 1);
+            rv_session_unlock(session);
+        }
+    }
+    return NULL;
+}
+
+static void no_update_is_lost(void **state)
+{
+    (void)state;
+    struct rv_session *session = rv_session_new();
+    pthread_t threads[THREADS];
+    int64_t value = 0;
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, increment, session), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    rv_session_get_int(session, "n", &value);
+    assert_int_equal(value, THREADS * INCREMENTS);
+    rv_session_drop(session);
+}
+
+static void *come_and_go(void *argument)
+{
+    struct rv_session_memory *store = argument;
+    for (unsigned i = 0; i < 2000; i++) {
+        struct rv_session *session = rv_session_new();
+        if (rv_session_memory_save(store, session, i) == 0) {
+            rv_session_memory_touch(store, id_of(session), i + 1);
+            if (i % 3 == 0)
+                rv_session_memory_remove(store, id_of(session));
+            if (i % 3 == 1)
+                rv_session_memory_rename(store, session);
+        }
+        rv_session_drop(session);
+        if (i % 64 == 0)
+            rv_session_memory_sweep(store, i);
+    }
+    return NULL;
+}
+
+static void the_store_is_safe_on_every_thread(void **state)
+{
+    (void)state;
+    struct rv_session_memory *store = rv_session_memory_new(1000, 100, NULL, NULL);
+    pthread_t threads[THREADS];
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, store), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    rv_session_memory_sweep(store, 1000000);
+    assert_int_equal(rv_session_memory_count(store), 0);
+    rv_session_memory_free(store);
+}
+
+/* Beyond what is stored in it (and whatever the allocator adds to a block of that size). */
+static void a_session_costs_little(void **state)
+{
+    (void)state;
+    assert_true(sizeof(struct rv_session) + 16 + 2 * sizeof(void *) < 300);
+}
+
+#define TEST(name) cmocka_unit_test(name)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_value_has_one_type),
+        TEST(bad_arguments_are_refused),
+        TEST(pointers_are_destroyed_once),
+        TEST(sums_do_not_overflow),
+        TEST(a_session_is_found_by_its_name_only),
+        TEST(a_session_expires_after_its_last_use),
+        TEST(no_more_are_taken_than_there_may_be),
+        TEST(a_renamed_session_keeps_its_values),
+        TEST(many_sessions_are_all_found),
+        TEST(no_update_is_lost),
+        TEST(the_store_is_safe_on_every_thread),
+        TEST(a_session_costs_little),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
