@@ -17,6 +17,9 @@
 
 #define METHOD_BYTES_MAX 64
 
+/* A first line is looked at so far for whether it is another protocol's. */
+#define FOREIGN_BYTES_MAX 256
+
 static_assert(sizeof(struct rv_field) == 16, "a field is one 16-octet record");
 
 bool rv_h1_refuse(struct rv_h1_parser *parser, int status, const char *reason)
@@ -367,18 +370,32 @@ const struct rv_field *rv_h1_find(const char *octets, const struct rv_h1_head *h
     return NULL;
 }
 
-bool rv_h1_is_foreign(const char *octets, size_t length)
+enum rv_h1_foreign rv_h1_is_foreign(const char *octets, size_t length)
 {
-    const char *line_end = memchr(octets, '\n', length);
-    const char *target = line_end == NULL ? NULL : memchr(octets, ' ', (size_t)(line_end - octets));
-    const char *version =
-        target == NULL ? NULL : memchr(target + 1, ' ', (size_t)(line_end - target - 1));
-    if (version == NULL || version == target + 1 ||
-        !rv_is_token(rv_slice(octets, (size_t)(target - octets))))
-        return false;
-    target++;
-    version++;
-    bool is_target = target[0] == '/' || target[0] == '*' ||
-                     memchr(target, ':', (size_t)(version - target)) != NULL;
-    return !is_target && (line_end - version < 5 || memcmp(version, "HTTP/", 5) != 0);
+    static const char version[] = "HTTP/";
+    size_t at = 0;
+    enum rv_h1_foreign undecided = RV_H1_FOREIGN_MAYBE;
+    if (length >= FOREIGN_BYTES_MAX) {
+        length = FOREIGN_BYTES_MAX;
+        undecided = RV_H1_FOREIGN_NO;
+    }
+    while (at < length && rv_is_token_char(octets[at]))
+        at++;
+    if (at < length && (at == 0 || octets[at] != ' '))
+        return RV_H1_FOREIGN_NO;
+    for (size_t target = ++at; at < length && octets[at] != ' '; at++) {
+        bool is_target = at == target && (octets[at] == '/' || octets[at] == '*');
+        if (is_target || octets[at] == ':' || octets[at] < '!' || octets[at] > '~')
+            return RV_H1_FOREIGN_NO;
+    }
+    if (at < length && octets[at - 1] == ' ')
+        return RV_H1_FOREIGN_NO; /* no word at all */
+    at++;
+    for (size_t i = 0; i < sizeof version - 1; i++, at++) {
+        if (at >= length)
+            return undecided;
+        if (octets[at] != version[i])
+            return octets[at] < '!' || octets[at] > '~' ? RV_H1_FOREIGN_NO : RV_H1_FOREIGN_YES;
+    }
+    return RV_H1_FOREIGN_NO;
 }

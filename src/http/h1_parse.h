@@ -101,11 +101,12 @@ int rv_h1_parse_head(const char *octets, size_t length, const struct rv_h1_limit
                      struct rv_h1_head *head, const char **reason);
 
 /*
- * Is the first line that of another protocol? A word that could be a method and two more, but with a
- * target that is none and a version that is not HTTP's at all: whoever sends that would not understand an
- * answer. (TLS may have spaces and line feeds by chance, and is to get its 400.)
+ * Is a line that was refused that of another protocol? A word that could be a method, one that is no
+ * target, and a third that is not HTTP's at all: whoever sends that would not understand an answer. (TLS
+ * begins otherwise, and is to get its 400.) MAYBE: more octets will tell, and not many.
  */
-bool rv_h1_is_foreign(const char *octets, size_t length);
+enum rv_h1_foreign { RV_H1_FOREIGN_NO, RV_H1_FOREIGN_MAYBE, RV_H1_FOREIGN_YES };
+enum rv_h1_foreign rv_h1_is_foreign(const char *octets, size_t length);
 
 /*
  * Parses a trailer section (RFC 9112 section 7.1.2): fields up to and with the empty line. The same

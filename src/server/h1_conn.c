@@ -115,6 +115,20 @@ static bool head_may_have_grown(const struct rv_conn *conn, const char *octets, 
            memchr(octets + searched, '\n', length - searched) != NULL;
 }
 
+/* What begins a connection may not be HTTP at all: then it gets no answer. True also as long as that is not
+   known; the few octets of it are looked at again with every one that comes. */
+static bool is_foreign(struct rv_conn *conn, const char *octets, size_t length)
+{
+    enum rv_h1_foreign foreign =
+        conn->requests > 0 ? RV_H1_FOREIGN_NO : rv_h1_is_foreign(octets, length);
+    conn->searched = 0;
+    if (foreign == RV_H1_FOREIGN_YES) {
+        RV_COUNT(rv_conn_worker(conn), requests_malformed);
+        rv_h1_conn_end(conn, true);
+    }
+    return foreign != RV_H1_FOREIGN_NO;
+}
+
 /* Takes a head off the front: how many octets it had; 0: it is not complete, or was refused. */
 static size_t take_head(struct rv_conn *conn, char *octets, size_t length)
 {
@@ -147,12 +161,8 @@ static size_t take_head(struct rv_conn *conn, char *octets, size_t length)
     }
     conn->searched = (uint32_t)length;
     rv_talk_give(talk);
-    if (result != RV_H1_INCOMPLETE) {
+    if (result != RV_H1_INCOMPLETE && !is_foreign(conn, octets, length)) {
         rv_dispatch_count_refusal(worker, result, talk->head.field_count);
-        if (conn->requests == 0 && rv_h1_is_foreign(octets, length)) {
-            rv_h1_conn_end(conn, true);
-            return 0;
-        }
         rv_h1_conn_refuse(conn, result, reason);
     }
     return 0;

@@ -624,15 +624,31 @@ static void a_field_that_is_not_there_is_not_found(void **state)
     assert_null(rv_h1_find(head.ptr, &o.head, RV_LIT("Host")));
 }
 
+/* Every longer line says the same as the shortest that says anything. */
 static void another_protocol_is_told_by_its_first_line(void **state)
 {
     (void)state;
-    assert_true(rv_h1_is_foreign(RV_LIT("INVALID CONNECTION PREFACE\r\n\r\n").ptr, 30));
-    static const char *const requests[] = {"GET / HTTP/1.1\r\n", "GET / HTPP/1.1\r\n",
-                                           "GET x HTTP/9\r\n",   "GET x:1 y\r\n",
-                                           "GET  x y\r\n",       "\x16\x03\x01 x y \n"};
-    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
-        assert_false(rv_h1_is_foreign(requests[i], strlen(requests[i])));
+    const char *foreign = "INVALID CONNECTION PREFACE\r\n\r\n";
+    for (size_t length = 1; length <= strlen(foreign); length++)
+        assert_int_equal(rv_h1_is_foreign(foreign, length),
+                         length < 20 ? RV_H1_FOREIGN_MAYBE : RV_H1_FOREIGN_YES);
+    char endless[1000];
+    memset(endless, 'x', sizeof endless);
+    assert_int_equal(rv_h1_is_foreign(endless, 255), RV_H1_FOREIGN_MAYBE);
+    assert_int_equal(rv_h1_is_foreign(endless, 256), RV_H1_FOREIGN_NO);
+    assert_int_equal(rv_h1_is_foreign(endless, sizeof endless), RV_H1_FOREIGN_NO);
+    static const char *const requests[] = {
+        "GET / HTTP/1.1\r\n", "GET / HTPP/1.1\r\n", "GET x HTTP/9\r\n",   "GET x:1 y\r\n",
+        "GET  x y\r\n",       "GET x\r\n",          "\x16\x03\x01 x y \n"};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        enum rv_h1_foreign last = RV_H1_FOREIGN_MAYBE;
+        for (size_t length = 1; length <= strlen(requests[i]); length++) {
+            enum rv_h1_foreign now = rv_h1_is_foreign(requests[i], length);
+            assert_true(last == RV_H1_FOREIGN_MAYBE || now == last);
+            last = now;
+        }
+        assert_int_equal(last, RV_H1_FOREIGN_NO);
+    }
 }
 
 /* ---- every head ------------------------------------------------------------------------------ */
