@@ -324,8 +324,8 @@ RV_API rv_bytes rv_charset(const rv_talk *talk);
 
 /*
  * A parameter: of the path pattern, else of the query, else of the form in a whole body of type
- * application/x-www-form-urlencoded; percent-decoded, in the latter two "+" is a space. The first of
- * that name; absent when there is none.
+ * application/x-www-form-urlencoded (percent-decoded, in the latter two "+" is a space), or of
+ * multipart/form-data, whose files are no parameters (rv_form_part_at). The first of that name; absent when there is none.
  */
 RV_API rv_bytes rv_param(rv_talk *talk, const char *name);
 
@@ -589,6 +589,18 @@ RV_API int rv_delegate(rv_talk *talk, rv_handler handler, void *ctx);
 
 /* The whole body of a RV_BODY_WHOLE route; empty when the request has none. */
 RV_API rv_bytes rv_body(const rv_talk *talk);
+
+/* A part of a whole body of type multipart/form-data. */
+typedef struct rv_form_part {
+    rv_bytes name;
+    rv_bytes filename;     /* what the client calls the file; absent: it is none. Never a path */
+    rv_bytes content_type; /* absent: not said */
+    rv_bytes content;
+} rv_form_part;
+
+/* The part at `index`, in order: files and fields. False behind the last one, and when there is no such form,
+   or one that rv_form_check refuses. For what is too large to be held: rv_on_parts. */
+RV_API bool rv_form_part_at(rv_talk *talk, size_t index, rv_form_part *part);
 
 /*
  * A piece of a streamed body, valid during the call. `last` is true exactly once, with the last

@@ -5,7 +5,7 @@
 
 #include "http/form.h"
 #include "http/uri.h"
-#include "server/talk.h"
+#include "server/form_parts.h"
 
 #include <locale.h>
 #include <math.h>
@@ -49,6 +49,26 @@ static size_t count_form(const struct rv_talk *talk, struct rv_param_table *tabl
     return 0;
 }
 
+/* The same of a multipart form; files are no parameters. */
+static size_t count_fields(const struct rv_form_parts *form, struct rv_param_table *table)
+{
+    size_t count = 0;
+    table->form_error = form->error;
+    table->form_status = form->status;
+    table->form_reason = form->reason;
+    for (size_t i = 0; i < form->count; i++)
+        count += form->parts[i].filename.ptr == NULL;
+    return count;
+}
+
+static void add_fields(const struct rv_form_parts *form, struct rv_param_table *table)
+{
+    for (size_t i = 0; i < form->count; i++)
+        if (form->parts[i].filename.ptr == NULL)
+            table->pairs[table->count++] =
+                (struct rv_param_pair){form->parts[i].name, form->parts[i].content, false};
+}
+
 static size_t count_query(rv_bytes query)
 {
     rv_bytes name, value;
@@ -74,6 +94,10 @@ static bool fill(struct rv_talk *talk, struct rv_param_table *table, size_t form
     bool good = true;
     while (good && query.ptr != NULL && rv_pair_next(&query, &name, &value))
         good = add(talk, table, name, value);
+    if (good && rv_form_parts_of(talk) != NULL) {
+        add_fields(rv_form_parts_of(talk), table);
+        return true;
+    }
     begin_form(talk, &form);
     for (; good && form_count > 0; form_count--)
         good = rv_form_next(&form, &name, &value) == RV_FORM_PAIR && add(talk, table, name, value);
@@ -88,7 +112,10 @@ static const struct rv_param_table *table_of(struct rv_talk *talk)
     if (table == NULL)
         return &no_table;
     *table = (struct rv_param_table){0};
-    size_t form_count = has_form(talk) ? count_form(talk, table) : 0;
+    const struct rv_form_parts *parts = rv_form_parts_of(talk);
+    size_t form_count = parts != NULL    ? count_fields(parts, table)
+                        : has_form(talk) ? count_form(talk, table)
+                                         : 0;
     size_t count = count_query(rv_query(talk)) + form_count;
     if (count > 0) {
         table->pairs = rv_arena_alloc(&talk->arena, count * sizeof *table->pairs);
@@ -154,7 +181,10 @@ rv_bytes rv_param(rv_talk *talk, const char *name)
 
 rv_error rv_form_check(rv_talk *talk)
 {
-    return talk == NULL ? RV_EGONE : has_form(talk) ? table_of(talk)->form_error : 0;
+    if (talk == NULL)
+        return RV_EGONE;
+    bool is_form = has_form(talk) || rv_form_parts_of(talk) != NULL;
+    return is_form ? table_of(talk)->form_error : 0;
 }
 
 /* ---- of a type -------------------------------------------------------------------------------------------- */

@@ -30,6 +30,7 @@ struct rv_pool_job {
 
 struct rv_h2_stream;
 struct rv_parts_reader;
+struct rv_form_parts;
 struct rv_wire;
 
 #define RV_LENGTH_UNKNOWN UINT64_MAX
@@ -109,7 +110,8 @@ struct rv_talk {
     rv_bytes path;           /* decoded; absent: it is the plain path of the target */
     rv_bytes path_extension; /* path parameters of the last segment, as sent */
     rv_bytes peer;           /* formatted on demand */
-    struct rv_param_table *param_table; /* made when it is asked for */
+    struct rv_param_table *param_table;     /* made when it is asked for */
+    const struct rv_form_parts *form_parts; /* likewise */
     bool is_tls;
     rv_tls_info *tls_info; /* likewise */
     uint64_t arrived_ms;   /* when the head was complete, on the loop's clock */
