@@ -12,6 +12,7 @@ import time
 import pytest
 
 from support.command import rivulet
+from support.waiting import wait_until
 
 N = 200
 TIMEOUT_S = 20
@@ -314,8 +315,9 @@ def test_time_limits_cancel_one_stream():
                                  2, "-t", "700ms", "--timeout", "300ms", server.url).out)
         assert run["failures"]["wait_timeout"]["count"] == run["requests"]["failed"] == 1
         assert run["connections"]["connects"] == 1
-        assert [payload for kind, _, payload in server.frames if kind == RST_STREAM] == [
-            struct.pack(">I", CANCEL)]
+        resets = wait_until(lambda: [payload for kind, _, payload in server.frames
+                                     if kind == RST_STREAM], what="RST_STREAM")
+        assert resets == [struct.pack(">I", CANCEL)]
 
 
 # ---- options -----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -95,16 +96,23 @@ def test_keys_may_be_renewed(demo):
     client = subprocess.Popen(["openssl", "s_client", "-tls1_3", "-connect", f"127.0.0.1:{port}"],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
+    out = b""
     try:
-        for words in (OK, b"K\n", OK, b"k\n", get("/ok", "Connection: close\r\n")):
+        # s_client takes what it reads at once as one command: so each waits for what the last one does.
+        for words, awaited, times in ((b"", b"Verify return code", 1), (OK, b"200 OK", 1),
+                                      (b"K\n", b"KEYUPDATE", 1), (OK, b"200 OK", 2),
+                                      (b"k\n", b"KEYUPDATE", 2),
+                                      (get("/ok", "Connection: close\r\n"), b"200 OK", 3)):
             client.stdin.write(words)
             client.stdin.flush()
-            time.sleep(0.1)  # s_client takes what it reads at once as one command
-        out, _ = client.communicate(timeout=TIMEOUT_S)
+            while out.count(awaited) < times:
+                assert select.select([client.stdout], [], [], TIMEOUT_S)[0], out
+                octets = os.read(client.stdout.fileno(), 65536)
+                assert octets, out
+                out += octets
+        client.communicate(timeout=TIMEOUT_S)
     finally:
         client.kill()
-    assert out.count(b"KEYUPDATE") == 2
-    assert out.count(b"HTTP/1.1 200 OK") == 3
 
 
 @pytest.mark.parametrize("protocols", ["unknown", "http/1.0,spdy/3"])
