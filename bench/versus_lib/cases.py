@@ -99,10 +99,10 @@ CASES = [
     Case("client-tls", "P10", "clients with 64 connections, TLS 1.3, against rivulet", 64, tls=True,
          kind="client", servers=("rivulet",), clients=("rivulet-bench", "wrk", "ab", "h2load")),
     Case("client-h2", "P10", "clients of HTTP/2, 16 connections with 32 streams each, "
-         "against rivulet", 16, streams=32, kind="client", servers=("rivulet",),
+         "against h2o", 16, streams=32, kind="client", servers=("h2o",),
          clients=("rivulet-bench", "h2load")),
     Case("client-h2-tls", "P10", "the same over TLS 1.3", 16, streams=32, tls=True, kind="client",
-         servers=("rivulet",), clients=("rivulet-bench", "h2load")),
+         servers=("h2o",), clients=("rivulet-bench", "h2load")),
 ]
 
 # What a run of each kind tells, in the words of measure.Run and idle.IdleRun.
