@@ -131,6 +131,12 @@ def test_without_keep_alive_each_request_has_a_handshake(demo):
     assert run["times_us"]["handshake"]["count"] == N
 
 
+def test_the_rate_of_connects_is_that_of_handshakes(demo):
+    run = result("--insecure", "--no-keepalive", "--connect-rate", 100, url(demo))
+    assert (run["requests"]["answered"], run["tls"]["tls_full"]) == (N, N)
+    assert 0.5 < run["elapsed_us"] / 1e6 < 1.2
+
+
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_sessions_are_taken_up_again_when_asked(demo, version):
     run = result("--insecure", "--no-keepalive", "--tls-resume", "--tls-version", version, url(demo))
