@@ -218,8 +218,11 @@ static rv_error answer(struct rv_talk *talk, const char *content_type,
         error = respond(talk, type, length, !nothing);
     if (!dropped)
         rv_content_drop(content);
-    if (error != 0)
+    if (error != 0) { /* what was taken of it goes before no other answer */
+        stream->direct = rv_slice(NULL, 0);
+        rv_output_clear(&talk->worker->loop, &stream->output);
         return error;
+    }
     stream->output_ended = true;
     talk->wire_ended = true;
     rv_h2_stream_work(stream);

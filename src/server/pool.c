@@ -4,6 +4,7 @@
  */
 #include "server/pool.h"
 
+#include "server/reply.h"
 #include "server/wire.h"
 
 #include <signal.h>
@@ -143,6 +144,22 @@ static bool submit(struct rv_talk *talk)
     return executor->submit(run_talk, talk, executor->ctx) == RV_OK;
 }
 
+/* Sends what the handler has left to the worker. What it has returned, or what became of that. */
+static int say_what_is_left(struct rv_talk *talk)
+{
+    const struct rv_content *content = talk->content;
+    talk->content = NULL;
+    if (content != NULL) {
+        rv_error error = rv_answer_send(talk, talk->content_type, content);
+        return error == 0 ? talk->job_result : error;
+    }
+    if (talk->response != RV_RESPONSE_ENDED)
+        return talk->job_result;
+    /* rv_end was called over there */
+    talk->response = talk->head_sent ? RV_RESPONSE_OPEN : RV_RESPONSE_BEGUN;
+    return talk->job_result < 0 ? talk->job_result : RV_OK;
+}
+
 /* The handler has returned. Worker thread. */
 static void finished(struct rv_message *message, void *owner)
 {
@@ -158,16 +175,7 @@ static void finished(struct rv_message *message, void *owner)
         rv_talk_give(talk);
         return;
     }
-    if (talk->content != NULL && talk->wire->answer(talk, talk->content_type, talk->content) != 0)
-        talk->cut = true;
-    else if (talk->content == NULL && talk->response == RV_RESPONSE_ENDED) {
-        talk->response = RV_RESPONSE_OPEN; /* rv_end was called over there */
-        if (!talk->head_sent)
-            talk->response = RV_RESPONSE_BEGUN;
-        if (talk->job_result >= 0)
-            talk->job_result = RV_OK;
-    }
-    rv_talk_settle(talk, talk->job_result);
+    rv_talk_settle(talk, say_what_is_left(talk));
     rv_talk_run_early_resumes(talk);
     rv_talk_advance(talk);
 }

@@ -20,6 +20,19 @@ rv_error rv_answer_check(const struct rv_talk *talk, int status)
     return status >= 200 && status <= 999 ? 0 : RV_EINVAL;
 }
 
+rv_error rv_answer_send(struct rv_talk *talk, const char *content_type,
+                        const struct rv_content *content)
+{
+    rv_error error = talk->wire->answer(talk, content_type, content);
+    if (error == 0)
+        return 0;
+    if (talk->head_sent)
+        talk->cut = true;
+    else
+        talk->response = RV_RESPONSE_NONE; /* another may be given, if only the library's 500 */
+    return error;
+}
+
 rv_error rv_answer(struct rv_talk *talk, int status, const char *content_type,
                    const struct rv_content *content)
 {
@@ -32,10 +45,7 @@ rv_error rv_answer(struct rv_talk *talk, int status, const char *content_type,
     talk->response = RV_RESPONSE_ENDED;
     if (talk->on_pool)
         return rv_pool_leave_answer(talk, content_type, content);
-    rv_error error = talk->wire->answer(talk, content_type, content);
-    if (error != 0)
-        talk->cut = true;
-    return error;
+    return rv_answer_send(talk, content_type, content);
 }
 
 int rv_reply(rv_talk *talk, int status, const char *content_type, rv_bytes body)

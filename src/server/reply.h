@@ -13,4 +13,9 @@ rv_error rv_answer_check(const struct rv_talk *talk, int status);
 rv_error rv_answer(struct rv_talk *talk, int status, const char *content_type,
                    const struct rv_content *content);
 
+/* Hands an answer that is decided to the wire, and the content with it. After an error the talk is as
+   unanswered as before, or cut when its head has left. Worker thread. */
+rv_error rv_answer_send(struct rv_talk *talk, const char *content_type,
+                        const struct rv_content *content);
+
 #endif

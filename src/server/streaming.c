@@ -69,12 +69,16 @@ int rv_write_borrowed(rv_talk *talk, rv_bytes piece, void (*release)(void *ctx),
     rv_error error = admit(talk, piece);
     if (error == 0 && talk->on_pool)
         return rv_pool_write_borrowed(talk, promised(talk), piece, release, ctx);
-    if (error == 0)
-        error = talk->wire->begin(talk, promised(talk));
     if (error != 0) {
         if (release != NULL)
             release(ctx);
         return error;
+    }
+    error = talk->wire->begin(talk, promised(talk));
+    if (error != 0) {
+        if (release != NULL)
+            release(ctx);
+        return outcome(talk, error);
     }
     return outcome(talk, talk->wire->borrowed(talk, piece, release, ctx));
 }

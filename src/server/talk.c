@@ -303,7 +303,7 @@ static rv_error reason_of(int status)
 
 void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
 {
-    bool answered = talk->response == RV_RESPONSE_ENDED;
+    bool answered = talk->response == RV_RESPONSE_ENDED && !talk->cut;
     rv_parts_abandon(talk, reason_of(status));
     if (talk->head_sent || talk->conn == NULL) {
         talk->cut = true;
