@@ -97,7 +97,8 @@ typedef struct rv_talk rv_talk;     /* one request and its response */
  * Answers a talk. Returns RV_OK when it has answered (a streamed response that was begun and not
  * ended is ended), RV_PENDING when the talk will be answered later, or a negative rv_error: then
  * the client gets a 500 if nothing was sent yet, a cut connection otherwise, and the on_error hook
- * is told - but RV_EBUSY, which is nobody's fault, is a 503. Runs on the talk's worker thread and must not block, unless its route says RV_ON_POOL.
+ * is told - but RV_EBUSY, which is nobody's fault, and RV_EFILES are a 503. Runs on the talk's worker
+ * thread and must not block, unless its route says RV_ON_POOL.
  */
 typedef int (*rv_handler)(rv_talk *talk, void *ctx);
 
@@ -369,8 +370,9 @@ RV_API char *rv_copy(rv_talk *talk, rv_bytes bytes);
 
 /* ---- 3 whole answers --------------------------------------------------------------------------- */
 
-/* Each answers the talk and returns RV_OK, RV_EGONE (the client has left) or RV_ESTATE (answered
-   already). Content-Length, Date and Server are set by the library. For HEAD the body is left out. */
+/* Each answers the talk and returns RV_OK, RV_EGONE (the client has left), RV_ESTATE (answered already)
+   or another error: then it is as unanswered as before. Content-Length, Date and Server are set by the
+   library. For HEAD the body is left out. */
 /* These copy. rv_html is text/html; charset=UTF-8, rv_json application/json. */
 RV_API int rv_html(rv_talk *talk, int status, const char *html);
 RV_API int rv_json(rv_talk *talk, int status, const char *json);

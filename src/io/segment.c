@@ -30,7 +30,7 @@ static void segment_free(struct rv_loop *loop, struct rv_segment *segment)
 {
     if (segment->kind == RV_SEGMENT_COPIED)
         free(segment->octets);
-    if (segment->kind == RV_SEGMENT_FILE)
+    if (segment->kind == RV_SEGMENT_FILE && segment->release == NULL)
         close(segment->file);
     if (segment->release != NULL)
         segment->release(segment->ctx);
@@ -118,6 +118,18 @@ rv_error rv_output_append_file(struct rv_loop *loop, struct rv_output *output, i
     segment->start = offset;
     segment->length = length;
     append(output, segment);
+    return 0;
+}
+
+rv_error rv_output_append_lent_file(struct rv_loop *loop, struct rv_output *output, int file,
+                                    uint64_t offset, uint64_t length, void (*release)(void *ctx),
+                                    void *ctx)
+{
+    rv_error error = rv_output_append_file(loop, output, file, offset, length);
+    if (error != 0)
+        return error;
+    output->tail->release = release;
+    output->tail->ctx = ctx;
     return 0;
 }
 

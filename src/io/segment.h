@@ -14,7 +14,7 @@
 enum rv_segment_kind {
     RV_SEGMENT_COPIED,   /* `octets` is a heap block that the segment owns */
     RV_SEGMENT_BORROWED, /* `octets` is somebody else's until release(ctx) */
-    RV_SEGMENT_FILE      /* `file` is owned */
+    RV_SEGMENT_FILE      /* from `file`, which is owned unless there is a release */
 };
 
 struct rv_segment {
@@ -53,6 +53,11 @@ rv_error rv_output_append_borrowed(struct rv_loop *loop, struct rv_output *outpu
                                    void (*release)(void *ctx), void *ctx);
 rv_error rv_output_append_file(struct rv_loop *loop, struct rv_output *output, int file,
                                uint64_t offset, uint64_t length);
+
+/* The same from a file that is somebody else's until release(ctx). */
+rv_error rv_output_append_lent_file(struct rv_loop *loop, struct rv_output *output, int file,
+                                    uint64_t offset, uint64_t length, void (*release)(void *ctx),
+                                    void *ctx);
 
 /* Copies octets in front of everything. */
 rv_error rv_output_prepend(struct rv_loop *loop, struct rv_output *output, rv_bytes octets);

@@ -133,6 +133,10 @@ rv_error rv_stream_write_borrowed(struct rv_stream *stream, rv_bytes octets,
    that turns out shorter breaks the connection: on_lost with RV_EIO. */
 rv_error rv_stream_write_file(struct rv_stream *stream, int file, uint64_t offset, uint64_t length);
 
+/* The same from a file that stays somebody else's, open until release(ctx): as of rv_stream_write_borrowed. */
+rv_error rv_stream_write_lent_file(struct rv_stream *stream, int file, uint64_t offset,
+                                   uint64_t length, void (*release)(void *ctx), void *ctx);
+
 /* Sends what can be sent. Failures come as on_lost at the end of the turn. */
 void rv_stream_flush(struct rv_stream *stream);
 

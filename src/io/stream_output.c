@@ -280,6 +280,21 @@ rv_error rv_stream_write_file(struct rv_stream *stream, int file, uint64_t offse
     return 0;
 }
 
+rv_error rv_stream_write_lent_file(struct rv_stream *stream, int file, uint64_t offset,
+                                   uint64_t length, void (*release)(void *ctx), void *ctx)
+{
+    rv_error error = prepare_to_append(stream);
+    if (error == 0)
+        error = rv_output_append_lent_file(stream->loop, stream->output, file, offset, length,
+                                           release, ctx);
+    if (error != 0) {
+        release(ctx);
+        return error;
+    }
+    rv_stream_flush(stream);
+    return 0;
+}
+
 /* ---- the end of output --------------------------------------------------------------------------- */
 
 void rv_stream_finish(struct rv_stream *stream)

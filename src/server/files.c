@@ -67,17 +67,17 @@ static void drop(const struct rv_resource *resource)
 static rv_error open_content(const struct rv_resource *resource, struct rv_content *content)
 {
     struct rv_file_entry *entry = (struct rv_file_entry *)resource->what;
-    *content = (struct rv_content){.kind = RV_CONTENT_FILE, .length = entry->size};
+    *content = (struct rv_content){.kind = RV_CONTENT_FILE,
+                                   .file = entry->file,
+                                   .length = entry->size,
+                                   .release = rv_file_entry_release,
+                                   .ctx = entry};
     if (entry->contents != NULL) {
         content->kind = RV_CONTENT_BORROWED;
         content->octets = rv_slice(entry->contents, (size_t)entry->size);
-        content->release = rv_file_entry_release;
-        content->ctx = entry;
-        entry->holders++;
-        return 0;
     }
-    content->file = fcntl(entry->file, F_DUPFD_CLOEXEC, 0);
-    return content->file < 0 ? RV_EFILES : 0;
+    entry->holders++;
+    return 0;
 }
 
 static int list(const struct rv_room *room, struct rv_talk *talk, const char *path)

@@ -188,6 +188,9 @@ static rv_error send_content(struct rv_talk *talk, rv_bytes content_type,
     if (content->kind == RV_CONTENT_COPIED)
         return rv_stream_write(stream, content->octets);
     *dropped = true; /* the stream drops it from here on */
+    if (content->kind == RV_CONTENT_FILE && content->release != NULL)
+        return rv_stream_write_lent_file(stream, content->file, content->offset, content->length,
+                                         content->release, content->ctx);
     if (content->kind == RV_CONTENT_FILE)
         return rv_stream_write_file(stream, content->file, content->offset, content->length);
     return rv_stream_write_borrowed(stream, content->octets, content->release, content->ctx);

@@ -182,6 +182,18 @@ static rv_error append_parts(struct rv_h2_stream *stream, const struct rv_conten
     return error;
 }
 
+static rv_error append_as_it_lies(struct rv_loop *loop, struct rv_output *output,
+                                  const struct rv_content *content)
+{
+    if (content->kind != RV_CONTENT_FILE)
+        return rv_output_append_borrowed(loop, output, content->octets, content->release,
+                                         content->ctx);
+    if (content->release == NULL)
+        return rv_output_append_file(loop, output, content->file, content->offset, content->length);
+    return rv_output_append_lent_file(loop, output, content->file, content->offset, content->length,
+                                      content->release, content->ctx);
+}
+
 /* Takes the content over; `*dropped` tells whether its release is seen to. */
 static rv_error take_content(struct rv_talk *talk, const struct rv_content *content, bool *dropped)
 {
@@ -194,11 +206,7 @@ static rv_error take_content(struct rv_talk *talk, const struct rv_content *cont
         return take_small(talk, content);
     if (content->kind == RV_CONTENT_COPIED)
         return append_copied(stream, content->octets);
-    rv_error error = content->kind == RV_CONTENT_FILE
-                         ? rv_output_append_file(loop, &stream->output, content->file,
-                                                 content->offset, content->length)
-                         : rv_output_append_borrowed(loop, &stream->output, content->octets,
-                                                     content->release, content->ctx);
+    rv_error error = append_as_it_lies(loop, &stream->output, content);
     *dropped = error == 0;
     return error;
 }

@@ -267,7 +267,7 @@ void rv_talk_fail(struct rv_talk *talk, rv_error error, const char *doing)
     }
     RV_COUNT(talk->worker, handler_failures);
     report_failure(talk, error, doing, "");
-    rv_talk_refuse(talk, 500, NULL);
+    rv_talk_refuse(talk, error == RV_EFILES ? 503 : 500, NULL); /* descriptors come back */
 }
 
 /* The program's part in this talk is over, and not by its own doing. */

@@ -70,7 +70,7 @@ struct rv_content {
     rv_bytes octets;
     void (*release)(void *ctx);
     void *ctx;
-    int file; /* owned until it is handed to the stream */
+    int file; /* owned until it is handed to the stream; with a release, lent */
     uint64_t offset;
     uint64_t length; /* of any kind; with parts that of all of them, heads too */
     const struct rv_content_part *parts; /* in the talk's arena; NULL: the content is one run */

@@ -25,7 +25,7 @@ const struct rv_h1_preamble *rv_wire_preamble(struct rv_worker *worker)
 
 void rv_content_drop(const struct rv_content *content)
 {
-    if (content->kind == RV_CONTENT_FILE)
+    if (content->kind == RV_CONTENT_FILE && content->release == NULL)
         close(content->file);
     if (content->release != NULL)
         content->release(content->ctx);

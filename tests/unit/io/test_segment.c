@@ -333,6 +333,27 @@ static void what_is_left_is_released_with_the_queue(void **state)
     assert_false(is_open(file));
 }
 
+static void a_lent_file_stays_open_and_is_released_once(void **state)
+{
+    (void)state;
+    struct rv_output *output = queue();
+    int sent = 0, unsent = 0, file = open_file();
+    assert_int_equal(rv_output_append_lent_file(&loop, output, file, 0, 9, count_release, &sent),
+                     0);
+    assert_int_equal(rv_output_append_lent_file(&loop, output, file, 3, 2, count_release, &unsent),
+                     0);
+    rv_output_consume(&loop, output, 8);
+    assert_int_equal(sent, 0);
+    rv_output_consume(&loop, output, 1);
+    assert_int_equal(sent, 1);
+    assert_int_equal(output->first->start, 3);
+    free_queue(output);
+    assert_int_equal(sent, 1);
+    assert_int_equal(unsent, 1);
+    assert_true(is_open(file));
+    close(file);
+}
+
 static void borrowed_octets_that_are_none_are_released_with_what_goes_before(void **state)
 {
     (void)state;
@@ -444,6 +465,7 @@ int main(void)
         cmocka_unit_test(a_file_that_was_sent_in_part_goes_on_where_it_stopped),
         cmocka_unit_test(borrowed_octets_are_released_once_when_the_last_is_consumed),
         cmocka_unit_test(what_is_left_is_released_with_the_queue),
+        cmocka_unit_test(a_lent_file_stays_open_and_is_released_once),
         cmocka_unit_test(borrowed_octets_that_are_none_are_released_with_what_goes_before),
         cmocka_unit_test(octets_come_out_as_they_were_put_in),
     };

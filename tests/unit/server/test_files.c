@@ -194,6 +194,46 @@ static void conditions_and_ranges_are_those_of_files(void **state)
 
 /* ---- directories ------------------------------------------------------------------------------------ */
 
+static unsigned descriptors(void)
+{
+    unsigned count = 0;
+    for (int file = 0; file < 256; file++)
+        count += fcntl(file, F_GETFD) >= 0;
+    return count;
+}
+
+static void answers_on_their_way_share_one_descriptor(void **state)
+{
+    (void)state;
+    static char large[50000];
+    memset(large, 'l', sizeof large - 1);
+    put("pub/large.txt", large);
+    serve_with("/", NULL);
+    get("/large.txt");
+    expect_answer(200, large);
+    unsigned before = descriptors();
+    for (unsigned i = 0; i < 6; i++) {
+        as(i);
+        rv_test_window(client(), 100);
+        get("/large.txt");
+    }
+    assert_int_equal(descriptors(), before);
+    char path[128];
+    snprintf(path, sizeof path, "%s/large.txt", pub);
+    unlink(path);
+    put("pub/large.txt", "other");
+    /* The old one is out of the cache, and not closed under anybody. */
+    advance_ms(5000);
+    for (unsigned i = 0; i < 6; i++) {
+        as(i);
+        rv_test_window(client(), 1000000);
+        expect_status(200);
+        assert_int_equal(last_answer()->content.len, sizeof large - 1);
+    }
+    get("/large.txt");
+    expect_answer(200, "other");
+}
+
 static void a_directory_is_its_index(void **state)
 {
     (void)state;
@@ -459,6 +499,7 @@ int main(void)
         FACT(what_is_not_there_is_404),
         FACT(only_get_and_head_are_allowed),
         FACT(conditions_and_ranges_are_those_of_files),
+        FACT(answers_on_their_way_share_one_descriptor),
         FACT(a_directory_is_its_index),
         FACT(a_directory_without_its_slash_is_redirected_to_it),
         FACT(a_listing_is_sorted_and_escaped),
