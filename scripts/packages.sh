@@ -9,7 +9,7 @@ build_packages=(
 test_packages=(
     apache2-utils chromium clang clang-format libclang-rt-14-dev libcmocka-dev mandoc
     netcat-openbsd nghttp2-client nghttp2-server python3-h2
-    python3-jsonschema python3-pytest python3-pytest-timeout
+    python3-jsonschema python3-pytest python3-pytest-timeout python3-pytest-xdist
     slowhttptest sslscan strace testssl.sh wrk
 )
 # Whatever node and npm are there already will do: Debian's do not stand beside those of others.
