@@ -667,13 +667,15 @@ typedef struct rv_parts {
  */
 RV_API int rv_on_parts(rv_talk *talk, const rv_parts *acceptor, void *ctx);
 
-/* A part that rv_upload has taken. The views live during the call of `done`. */
+/* A part that rv_upload has taken, or the body that rv_upload_body has. The views live during the call of
+   `done`. */
 typedef struct rv_uploaded {
-    rv_bytes name;         /* of the form's field */
+    rv_bytes name;         /* of the form's field; absent: it is no form */
     rv_bytes filename;     /* what the client calls the file; absent: it is none */
     rv_bytes content_type; /* absent: not said */
     rv_bytes value;        /* of a part that is no file; absent for files */
     const char *file;      /* its name in the directory; NULL: it is no file */
+    bool replaced;         /* true: a file had that name before */
     uint64_t bytes;
     char sha256[65]; /* in hexadecimal; "" when it was not asked for */
 } rv_uploaded;
@@ -684,18 +686,19 @@ typedef struct rv_upload_options {
        with its NUL, to `name`. A negative error refuses the request, as of rv_parts; what is no name is
        RV_EINVAL. NULL: random names. Never hand on what the client says without a check. */
     int (*name)(rv_talk *talk, const rv_part *part, char *name, size_t size, void *ctx);
-    /* More has come: so many octets of content in all. The form's length is rv_content_length. May be
-       NULL; may not answer. */
+    /* More has come: so many octets of content in all. What is expected is rv_content_length, of forms
+       with all that is around the parts. May be NULL; may not answer. */
     void (*progress)(rv_talk *talk, uint64_t octets, void *ctx);
-    /* All parts are there, all files under their names: returns as a handler does. `talk` is NULL when the
+    /* Everything is there, all files under their names: returns as a handler does. `talk` is NULL when the
        client has left after its last octet. */
     int (*done)(rv_talk *talk, const rv_uploaded *parts, size_t count, void *ctx);
-    /* The form was not done, and no file of it is left. `reason` is as of rv_parts, or RV_EIO: the disk.
+    /* It was not done, and no file of it is left. `reason` is as of rv_parts, or RV_EIO: the disk.
        May be NULL. Either this or `done` is called, once. */
     void (*abort)(rv_error reason, void *ctx);
     uint64_t file_bytes_max; /* of one part; 0: no limit; beyond: 413 (body_too_large) */
     uint32_t parts_max;      /* 0: 100; beyond: 413 (body_too_large) */
-    bool replace; /* true: a file of the same name is replaced; by default the answer is 409 */
+    /* True: a file of the same name is replaced, at once, by a new file; by default the answer is 409. */
+    bool replace;
     bool
         sha256; /* true: a digest of each file, taken while it is written; needs a library with TLS */
     bool sync; /* true: files are on the disk, as far as fsync(2) knows, before `done` */
@@ -710,6 +713,17 @@ typedef struct rv_upload_options {
  * Errors are those of rv_on_parts; RV_EINVAL also: no `directory`, no `done`, or `sha256` without TLS.
  */
 RV_API int rv_upload(rv_talk *talk, const rv_upload_options *options, void *ctx);
+
+/*
+ * The same for a body that is itself the file, of any type: what PUT sends. `name` is what it is called in
+ * the directory, copied; absent: a random name. `done` has it as its one part, with the Content-Type of the
+ * request; 201 is the right answer when nothing was `replaced`, 200 or 204 when something was. A body of no
+ * octets is an empty file. RV_OK also when the talk is answered from the head alone: 400 when `name` is none
+ * (a path, "..", more than 255 octets) or there is a Content-Range, since a part cannot be put in its
+ * place; 413 when it will be too long; 415 when it has a Content-Encoding, which would be lost.
+ */
+RV_API int rv_upload_body(rv_talk *talk, rv_bytes name, const rv_upload_options *options,
+                          void *ctx);
 
 /* ---- 6 bodies out, streamed --------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * Forms that are taken part by part (parts.h). The program is told in this order, and whatever happens
+ * Forms that are taken part by part (parts.h), and bodies that are taken as one part. The program is told in this order, and whatever happens
  * every part that was opened is closed or aborted, and the form is done or aborted, exactly once:
  *
  *     rv_on_parts ─► open ─► data … ─► close ─► open … ─► done
@@ -19,6 +19,8 @@
 struct rv_parts_reader {
     rv_parts acceptor; /* with the defaults filled in */
     void *ctx;
+    bool is_body; /* it is no form: its one part is all of it ... */
+    bool is_told; /* ... and was opened */
     bool part_is_open;
     bool holds;
     uint64_t part_bytes; /* of the part at hand, so far */
@@ -109,7 +111,8 @@ static int give_data(struct rv_talk *talk, struct rv_parts_reader *reader, rv_by
     uint64_t most = reader->acceptor.part_bytes_max;
     if (data.len > most - reader->part_bytes)
         return refuse(talk, 413, RV_ELIMIT,
-                      "A part of the form is larger than the server accepts.");
+                      reader->is_body ? "The request body is larger than the server accepts."
+                                      : "A part of the form is larger than the server accepts.");
     reader->part_bytes += data.len;
     return reader->acceptor.data(talk, data, reader->ctx);
 }
@@ -135,13 +138,29 @@ static int tell(struct rv_talk *talk, enum rv_multipart_event event, rv_bytes da
     }
 }
 
+/* As rv_multipart_next, of a body that is one part. */
+static enum rv_multipart_event next_of_body(struct rv_parts_reader *reader, rv_bytes *octets,
+                                            bool last, rv_bytes *data)
+{
+    if (!reader->is_told) {
+        reader->is_told = true;
+        return RV_MULTIPART_PART;
+    }
+    if (octets->len > 0) {
+        *data = *octets;
+        *octets = rv_slice(octets->ptr + octets->len, 0);
+        return RV_MULTIPART_DATA;
+    }
+    return last && reader->part_is_open ? RV_MULTIPART_PART_END : RV_MULTIPART_INCOMPLETE;
+}
+
 /* All is told that can be told now. */
 static int end_of_piece(struct rv_talk *talk, bool last)
 {
     struct rv_parts_reader *reader = talk->parts;
     if (!last)
         return RV_OK;
-    if (!rv_multipart_finish(&reader->multipart))
+    if (!reader->is_body && !rv_multipart_finish(&reader->multipart))
         return malformed(talk);
     forget(talk);
     return reader->acceptor.done(talk, reader->ctx);
@@ -166,8 +185,11 @@ static int take_piece(rv_talk *talk, rv_bytes piece, bool last, void *ctx)
 {
     (void)ctx;
     while (talk->parts != NULL) {
+        struct rv_parts_reader *reader = talk->parts;
         rv_bytes data = {NULL, 0};
-        enum rv_multipart_event event = rv_multipart_next(&talk->parts->multipart, &piece, &data);
+        enum rv_multipart_event event = reader->is_body
+                                            ? next_of_body(reader, &piece, last, &data)
+                                            : rv_multipart_next(&reader->multipart, &piece, &data);
         if (event == RV_MULTIPART_INCOMPLETE)
             return end_of_piece(talk, last);
         int result = tell(talk, event, data);
@@ -201,16 +223,20 @@ struct rv_parts_held rv_parts_take_held(struct rv_talk *talk)
 
 /* ---- step 5 ----------------------------------------------------------------------------------------- */
 
-static struct rv_parts_reader *reader_new(struct rv_talk *talk, const rv_parts *acceptor)
+/* With the memory of a multipart reader, or as the reader of a body that is one part. */
+static struct rv_parts_reader *reader_new(struct rv_talk *talk, const rv_parts *acceptor, void *ctx,
+                                          bool is_body)
 {
     uint32_t head_bytes_max = acceptor->part_head_bytes_max;
     if (head_bytes_max == 0)
         head_bytes_max = PART_HEAD_BYTES_MAX;
-    size_t memory = RV_MULTIPART_MEMORY(head_bytes_max);
+    size_t memory = is_body ? 0 : RV_MULTIPART_MEMORY(head_bytes_max);
     struct rv_parts_reader *reader = rv_arena_alloc(&talk->arena, sizeof *reader + memory);
     if (reader == NULL)
         return NULL;
     memset(reader, 0, sizeof *reader);
+    reader->is_body = is_body;
+    reader->ctx = ctx;
     reader->acceptor = *acceptor;
     reader->acceptor.part_head_bytes_max = head_bytes_max;
     if (acceptor->parts_max == 0)
@@ -220,20 +246,35 @@ static struct rv_parts_reader *reader_new(struct rv_talk *talk, const rv_parts *
     return reader;
 }
 
-int rv_on_parts(rv_talk *talk, const rv_parts *acceptor, void *ctx)
+static rv_error may_begin(const struct rv_talk *talk, const rv_parts *acceptor)
 {
     if (talk == NULL)
         return RV_EGONE;
     if (talk->on_pool || rv_body_is_whole(talk) || talk->on_body != NULL ||
         talk->response == RV_RESPONSE_ENDED)
         return RV_ESTATE;
-    if (acceptor == NULL || acceptor->open == NULL || acceptor->data == NULL ||
-        acceptor->done == NULL)
-        return RV_EINVAL;
-    struct rv_parts_reader *reader = reader_new(talk, acceptor);
+    bool can = acceptor != NULL && acceptor->open != NULL && acceptor->data != NULL &&
+               acceptor->done != NULL;
+    return can ? 0 : RV_EINVAL;
+}
+
+static int begin(struct rv_talk *talk, struct rv_parts_reader *reader)
+{
+    rv_error error = rv_on_body(talk, take_piece, NULL);
+    if (error != 0)
+        return error;
+    talk->parts = reader;
+    return RV_PENDING;
+}
+
+int rv_on_parts(rv_talk *talk, const rv_parts *acceptor, void *ctx)
+{
+    rv_error error = may_begin(talk, acceptor);
+    if (error != 0)
+        return error;
+    struct rv_parts_reader *reader = reader_new(talk, acceptor, ctx, false);
     if (reader == NULL)
         return RV_ENOMEM;
-    reader->ctx = ctx;
     struct rv_multipart_limits limits = {.parts_max = reader->acceptor.parts_max,
                                          .part_head_bytes_max =
                                              reader->acceptor.part_head_bytes_max};
@@ -243,11 +284,16 @@ int rv_on_parts(rv_talk *talk, const rv_parts *acceptor, void *ctx)
             RV_COUNT(talk->worker, requests_malformed);
         return rv_problem(talk, reader->multipart.status, reader->multipart.reason);
     }
-    rv_error error = rv_on_body(talk, take_piece, NULL);
+    return begin(talk, reader);
+}
+
+int rv_parts_take_body(struct rv_talk *talk, const rv_parts *acceptor, void *ctx)
+{
+    rv_error error = may_begin(talk, acceptor);
     if (error != 0)
         return error;
-    talk->parts = reader;
-    return RV_PENDING;
+    struct rv_parts_reader *reader = reader_new(talk, acceptor, ctx, true);
+    return reader == NULL ? RV_ENOMEM : begin(talk, reader);
 }
 
 /* ---- one part ------------------------------------------------------------------------------------------ */

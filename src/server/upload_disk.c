@@ -79,23 +79,31 @@ rv_error rv_upload_close(struct rv_upload_disk *disk, struct rv_upload_file *fil
     return error;
 }
 
+/* A file system that does not know RENAME_NOREPLACE (EINVAL) can still replace. */
+static rv_error give_name(struct rv_upload_disk *disk, struct rv_upload_file *file)
+{
+    int at = disk->directory;
+    bool is_named = renameat2(at, file->temporary, at, file->name, RENAME_NOREPLACE) == 0;
+    if (!is_named && disk->replace && (errno == EEXIST || errno == EINVAL)) {
+        file->has_replaced = faccessat(at, file->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        is_named = renameat(at, file->temporary, at, file->name) == 0;
+    }
+    if (!is_named)
+        return failed(disk);
+    file->is_renamed = true;
+    return 0;
+}
+
 rv_error rv_upload_commit(struct rv_upload_disk *disk, struct rv_upload_file *files, size_t count)
 {
-    unsigned how = disk->replace ? 0 : RENAME_NOREPLACE;
     rv_error error = 0;
-    for (size_t i = 0; i < count && error == 0; i++) {
-        if (!files[i].is_there)
-            continue;
-        if (renameat2(disk->directory, files[i].temporary, disk->directory, files[i].name, how) !=
-            0)
-            error = failed(disk);
-        else
-            files[i].is_renamed = true;
-    }
+    for (size_t i = 0; i < count && error == 0; i++)
+        if (files[i].is_there)
+            error = give_name(disk, &files[i]);
     if (error == 0 && disk->sync && disk->directory >= 0 && fsync(disk->directory) != 0)
         error = failed(disk);
     for (size_t i = 0; i < count && error != 0; i++)
-        if (files[i].is_renamed)
+        if (files[i].is_renamed && !files[i].has_replaced)
             unlinkat(disk->directory, files[i].name, 0);
     return error;
 }

@@ -15,9 +15,10 @@ struct rv_digest;
 struct rv_upload_file {
     const char *name; /* its own; owned by the upload */
     char temporary[RV_UPLOAD_TEMPORARY_BYTES];
-    char sha256[65]; /* "": not asked for, or not whole */
-    bool is_there;   /* under its temporary name */
-    bool is_renamed;
+    char sha256[65];   /* "": not asked for, or not whole */
+    bool is_there;     /* under its temporary name */
+    bool is_renamed;   /* it has its own ... */
+    bool has_replaced; /* ... which another file had */
 };
 
 struct rv_upload_disk {
@@ -37,7 +38,8 @@ rv_error rv_upload_write(struct rv_upload_disk *disk, struct rv_upload_file *fil
 /* The file is whole. */
 rv_error rv_upload_close(struct rv_upload_disk *disk, struct rv_upload_file *file);
 
-/* All files are: gives them their names, or none of them. */
+/* All files are: gives them their names. When that fails for one, those that have theirs already are removed,
+   but those stay that have replaced another file: it is gone, and nothing in its stead would be worse. */
 rv_error rv_upload_commit(struct rv_upload_disk *disk, struct rv_upload_file *files, size_t count);
 
 /* Removes what has not got its name, and closes everything. */

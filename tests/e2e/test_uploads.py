@@ -1,5 +1,5 @@
-"""Forms with files from real clients, taken by examples/receive: whole, in bounded memory, and gone with
-those who go."""
+"""Forms with files (examples/receive), and bodies that are files (examples/store), from real clients: whole,
+in bounded memory, and gone with those who go."""
 
 import hashlib
 import os
@@ -15,18 +15,21 @@ from support.server import program, sanitizer_environment
 
 LARGE = 200_000_000
 GROWTH_MAX = 20_000_000
+CURL = ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "60"]
+PROTOCOLS = pytest.mark.parametrize("protocol", ["--http1.1", "--http2-prior-knowledge"])
 
 
 class Receiver:
-    """examples/receive on a free port, with a directory."""
+    """An example on a free port, with a directory."""
 
-    def __init__(self, directory, preset):
+    def __init__(self, example, directory, preset="asan"):
+        self.example = example
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.directory = directory
         self.process = subprocess.Popen(
-            [program("examples/receive", preset), f"127.0.0.1:{self.port}", str(directory)],
+            [program(f"examples/{example}", preset), f"127.0.0.1:{self.port}", str(directory)],
             env=sanitizer_environment(), stderr=subprocess.PIPE)
         self.connect().close()
 
@@ -36,16 +39,25 @@ class Receiver:
                 return socket.create_connection(("127.0.0.1", self.port), timeout=10)
             except ConnectionRefusedError:
                 time.sleep(0.02)
-        raise AssertionError("examples/receive does not listen")
+        raise AssertionError(f"examples/{self.example} does not listen")
 
     def files(self):
         return sorted(os.listdir(self.directory))
 
-    def post(self, *arguments):
-        result = subprocess.run(
-            ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "60", *arguments,
-             f"http://127.0.0.1:{self.port}/receive"], capture_output=True, text=True, check=True)
+    def url(self, path):
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def curl(self, path, *arguments, **options):
+        result = subprocess.run([*CURL, *arguments, self.url(path)], capture_output=True, text=True,
+                                check=True, **options)
         return result.stdout
+
+    def post(self, *arguments):
+        return self.curl("/receive", *arguments)
+
+    def put(self, name, path, *arguments):
+        """What it says, and the status behind it."""
+        return self.curl(f"/{name}", "-T", path, "-w", "%{http_code}", *arguments)
 
     def stop(self):
         self.process.terminate()
@@ -54,10 +66,26 @@ class Receiver:
 
 
 @pytest.fixture
-def receiver(tmp_path, request):
-    started = Receiver(tmp_path, getattr(request, "param", "asan"))
-    yield started
-    started.stop()
+def start(tmp_path):
+    """Starts an example."""
+    started = []
+
+    def begin(*arguments):
+        started.append(Receiver(*arguments[:1], tmp_path, *arguments[1:]))
+        return started[-1]
+    yield begin
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def receiver(start):
+    return start("receive")
+
+
+@pytest.fixture
+def store(start):
+    return start("store")
 
 
 def make_file(path, length):
@@ -73,7 +101,7 @@ def digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@pytest.mark.parametrize("protocol", ["--http1.1", "--http2-prior-knowledge"])
+@PROTOCOLS
 def test_several_files_and_fields_of_curl(receiver, tmp_path_factory, protocol):
     folder = tmp_path_factory.mktemp("sent")
     sent = [make_file(folder / f"{length}", length) for length in (0, 1, 65536, 3_000_001)]
@@ -85,22 +113,67 @@ def test_several_files_and_fields_of_curl(receiver, tmp_path_factory, protocol):
     assert [digest(receiver.directory / name) for name in names] == [digest(path) for path in sent]
 
 
-@pytest.mark.parametrize("protocol", ["--http1.1", "--http2-prior-knowledge"])
-def test_a_client_that_goes_leaves_no_file(receiver, tmp_path_factory, protocol):
-    sent = make_file(tmp_path_factory.mktemp("sent") / "large", LARGE)
-    with subprocess.Popen(["curl", "--silent", "--noproxy", "*", "--limit-rate", "20M", protocol, "-F",
-                           f"file=@{sent}", f"http://127.0.0.1:{receiver.port}/receive"]) as client:
-        for _ in range(500):
-            if receiver.files():
-                break
-            time.sleep(0.02)
-        assert [name.startswith(".upload-") for name in receiver.files()] == [True]
-        client.kill()
+def wait_for_files(receiver, condition):
     for _ in range(500):
-        if not receiver.files():
+        if condition(receiver.files()):
             break
         time.sleep(0.02)
-    assert receiver.files() == []
+    assert condition(receiver.files()), receiver.files()
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("example, option, path", [("receive", "-Ffile=@{}", "/receive"),
+                                                   ("store", "-T{}", "/old")])
+def test_a_client_that_goes_leaves_no_file(start, tmp_path_factory, protocol, example, option, path):
+    receiver = start(example)
+    sent = make_file(tmp_path_factory.mktemp("sent") / "large", LARGE)
+    (receiver.directory / "old").write_bytes(b"old")
+    with subprocess.Popen([*CURL, "--limit-rate", "20M", protocol,
+                           option.format(sent), receiver.url(path)]) as client:
+        wait_for_files(receiver, lambda files: len(files) == 2)
+        assert receiver.files()[0].startswith(".upload-")
+        client.kill()
+    wait_for_files(receiver, lambda files: files == ["old"])
+    assert (receiver.directory / "old").read_bytes() == b"old"
+
+
+@PROTOCOLS
+def test_a_file_is_put_and_replaced(store, tmp_path_factory, protocol):
+    folder = tmp_path_factory.mktemp("sent")
+    for length, status in [(0, 201), (3_000_001, 200), (1, 200), (65536, 200)]:
+        sent = make_file(folder / "sent", length)
+        assert store.put("it", sent, protocol) == f"it: {length} octets\n{status}"
+        assert store.files() == ["it"] and digest(store.directory / "it") == digest(sent)
+        assert subprocess.run([*CURL, protocol, store.url("/it")], capture_output=True,
+                              check=True).stdout == sent.read_bytes()
+
+
+@PROTOCOLS
+def test_a_length_need_not_be_known(store, protocol):
+    told = store.curl("/it", protocol, "-T", "-", input="x" * 100_000)
+    assert told == "it: 100000 octets\n"
+    assert (store.directory / "it").read_bytes() == b"x" * 100_000
+
+
+@PROTOCOLS
+def test_two_at_once_of_one_name_are_not_mixed(store, tmp_path_factory, protocol):
+    folder = tmp_path_factory.mktemp("sent")
+    both = [make_file(folder / name, 20_000_000) for name in "ab"]
+    clients = [subprocess.Popen([*CURL, "--limit-rate", "20M", protocol, "-T", path,
+                                 store.url("/it")], stdout=subprocess.PIPE, text=True)
+               for path in both]
+    wait_for_files(store, lambda files: len(files) == 2)
+    assert [client.communicate()[0] for client in clients] == ["it: 20000000 octets\n"] * 2
+    assert store.files() == ["it"]
+    assert digest(store.directory / "it") in [digest(path) for path in both]
+
+
+@pytest.mark.parametrize("name, field, status", [
+    ("..%2fx", "X: y", 400), ("x", "Content-Range: bytes 0-1/5", 400), ("x", "Content-Encoding: gzip", 415)])
+def test_what_cannot_be_kept_is_refused(store, tmp_path_factory, name, field, status):
+    sent = make_file(tmp_path_factory.mktemp("sent") / "sent", 100)
+    assert store.put(name, sent, "-H", field, "--path-as-is").endswith(str(status))
+    assert store.files() == []
 
 
 def test_a_body_that_is_no_form_is_415(receiver):
@@ -109,11 +182,14 @@ def test_a_body_that_is_no_form_is_415(receiver):
 
 
 @pytest.mark.release
-@pytest.mark.parametrize("receiver", ["release"], indirect=True)
-@pytest.mark.parametrize("protocol", ["--http1.1", "--http2-prior-knowledge"])
-def test_a_large_file_in_constant_memory(receiver, tmp_path_factory, protocol):
+@pytest.mark.parametrize("example, option, field, path", [
+    ("receive", "-Ffile=@{}", "X: y", "/receive"), ("store", "-T{}", "X: y", "/it"),
+    ("store", "-T{}", "Transfer-Encoding: chunked", "/it")])
+@PROTOCOLS
+def test_a_large_file_in_constant_memory(start, tmp_path_factory, protocol, example, option, field, path):
+    receiver = start(example, "release")
     sent = make_file(tmp_path_factory.mktemp("sent") / "large", LARGE)
-    receiver.post("-F", "who=Ada")
+    receiver.curl(path, option.format("/dev/null"))
     before, highest, over = resident_bytes(receiver.process.pid), [0], threading.Event()
 
     def watch():
@@ -123,11 +199,11 @@ def test_a_large_file_in_constant_memory(receiver, tmp_path_factory, protocol):
     watcher.start()
     began = time.monotonic()
     try:
-        told = receiver.post(protocol, "-F", f"file=@{sent}")
+        told = receiver.curl(path, protocol, "-H", field, option.format(sent))
     finally:
         over.set()
         watcher.join()
     assert time.monotonic() - began < 30
     assert told.endswith(f" {LARGE} octets\n")
-    assert digest(receiver.directory / told.split()[0]) == digest(sent)
+    assert digest(receiver.directory / told.split()[0].rstrip(":")) == digest(sent)
     assert 0 < highest[0] - before < GROWTH_MAX, f"{highest[0] - before} octets more"

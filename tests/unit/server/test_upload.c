@@ -5,20 +5,17 @@
 #include "io/tls_layer.h"
 #include "support/h2_client.h"
 #include "support/tested.h"
+#include "support/upload_folder.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #define FORM_TYPE "multipart/form-data; boundary=xy"
 
-static char folder[64];
 static rv_upload_options options;
 static const char *chosen; /* the name that files get */
 
@@ -51,12 +48,12 @@ static int done(rv_talk *talk, const rv_uploaded *parts, size_t count, void *ctx
     seen.done++;
     seen.without_talk = talk == NULL;
     for (size_t i = 0; i < count; i++)
-        length +=
-            (size_t)snprintf(seen.text + length, sizeof seen.text - length, "%.*s=%.*s%s %lu %.8s;",
-                             (int)parts[i].name.len, parts[i].name.ptr, (int)parts[i].value.len,
-                             parts[i].value.ptr == NULL ? "" : parts[i].value.ptr,
-                             parts[i].file == NULL ? "" : parts[i].file,
-                             (unsigned long)parts[i].bytes, parts[i].sha256);
+        length += (size_t)snprintf(
+            seen.text + length, sizeof seen.text - length, "%.*s=%.*s%s %lu %.8s%s;",
+            (int)parts[i].name.len, parts[i].name.ptr, (int)parts[i].value.len,
+            parts[i].value.ptr == NULL ? "" : parts[i].value.ptr,
+            parts[i].file == NULL ? "" : parts[i].file, (unsigned long)parts[i].bytes,
+            parts[i].sha256, parts[i].replaced ? "replaced" : "");
     return rv_text(talk, 200, "done");
 }
 
@@ -75,49 +72,22 @@ static int take(rv_talk *talk, void *ctx)
 
 static int set_up(void **state)
 {
-    snprintf(folder, sizeof folder, "/tmp/test-upload-XXXXXX");
-    assert_non_null(mkdtemp(folder));
     memset(&seen, 0, sizeof seen);
     chosen = "kept";
-    options = (rv_upload_options){
-        .directory = folder, .name = choose, .progress = progress, .done = done, .abort = aborted};
+    options = (rv_upload_options){.directory = upload_folder_make(),
+                                  .name = choose,
+                                  .progress = progress,
+                                  .done = done,
+                                  .abort = aborted};
     tested_set_up(state);
     route_with("POST /", take, NULL, (rv_route_options){.body = RV_BODY_STREAMED});
     return 0;
 }
 
-/* How many files the folder has; removes them. */
-static unsigned files_left(void)
-{
-    unsigned count = 0;
-    DIR *listing = opendir(folder);
-    for (struct dirent *entry; (entry = readdir(listing)) != NULL;)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            count++;
-            assert_int_equal(unlinkat(dirfd(listing), entry->d_name, 0), 0);
-        }
-    closedir(listing);
-    return count;
-}
-
 static int tear_down(void **state)
 {
     tested_tear_down(state);
-    unsigned left = files_left();
-    rmdir(folder);
-    return left == 0 ? 0 : -1;
-}
-
-/* The file that was kept; its length. */
-static size_t read_kept(char *octets, size_t size)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/kept", folder);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    size_t length = fread(octets, 1, size, file);
-    fclose(file);
-    return length;
+    return upload_folder_remove() == 0 ? 0 : -1;
 }
 
 static const char form[] =
@@ -146,7 +116,7 @@ static void expect_nothing_left(int status, rv_error reason)
     assert_int_equal(seen.done, 0);
     assert_int_equal(seen.reason, reason);
     rv_test_settle(client());
-    assert_int_equal(files_left(), 0);
+    assert_int_equal(upload_folder_empty(), 0);
 }
 
 static void a_file_gets_the_name_that_was_chosen(void **state)
@@ -160,9 +130,9 @@ static void a_file_gets_the_name_that_was_chosen(void **state)
     assert_string_equal(seen.text,
                         RV_TLS_BUILT ? "who=Ada 3 ;it=kept 3 ba7816bf;" : "who=Ada 3 ;it=kept 3 ;");
     assert_int_equal(seen.progress, 6);
-    assert_int_equal(read_kept(octets, sizeof octets), 3);
+    assert_int_equal(upload_folder_read("kept", octets, sizeof octets), 3);
     assert_memory_equal(octets, "abc", 3);
-    assert_int_equal(files_left(), 1);
+    assert_int_equal(upload_folder_empty(), 1);
     assert_int_equal(seen.aborts, 0);
 }
 
@@ -172,7 +142,7 @@ static void an_empty_file_is_one_too(void **state)
     post("--xy\r\nContent-Disposition: form-data; name=\"it\"; filename=\"\"\r\n\r\n\r\n--xy--");
     expect_answer(200, "done");
     assert_string_equal(seen.text, "it=kept 0 ;");
-    assert_int_equal(files_left(), 1);
+    assert_int_equal(upload_folder_empty(), 1);
 }
 
 static void names_are_random_when_nobody_chooses(void **state)
@@ -184,7 +154,7 @@ static void names_are_random_when_nobody_chooses(void **state)
         post(form);
         expect_answer(200, "done");
     }
-    assert_int_equal(files_left(), 2);
+    assert_int_equal(upload_folder_empty(), 2);
 }
 
 static void what_is_no_name_is_refused(void **state)
@@ -209,15 +179,16 @@ static void a_name_that_is_taken_is_409_and_the_file_stays(void **state)
     post("--xy\r\nContent-Disposition: form-data; name=\"it\"; filename=\"\"\r\n\r\nnew\r\n--xy--");
     expect_status(409);
     assert_int_equal(seen.aborts, 1);
-    assert_int_equal(read_kept(octets, sizeof octets), 3);
+    assert_int_equal(upload_folder_read("kept", octets, sizeof octets), 3);
     assert_memory_equal(octets, "abc", 3);
     memset(&seen, 0, sizeof seen);
     options.replace = true;
     post("--xy\r\nContent-Disposition: form-data; name=\"it\"; filename=\"\"\r\n\r\nnew\r\n--xy--");
     expect_answer(200, "done");
-    assert_int_equal(read_kept(octets, sizeof octets), 3);
+    assert_string_equal(seen.text, "it=kept 3 replaced;");
+    assert_int_equal(upload_folder_read("kept", octets, sizeof octets), 3);
     assert_memory_equal(octets, "new", 3);
-    assert_int_equal(files_left(), 1);
+    assert_int_equal(upload_folder_empty(), 1);
 }
 
 static void a_client_that_goes_leaves_nothing(void **state)
@@ -236,7 +207,7 @@ static void a_client_that_goes_leaves_nothing(void **state)
         rv_test_reset(test);
         assert_int_equal(seen.aborts, 1);
         assert_int_equal(seen.reason, RV_EGONE);
-        assert_int_equal(files_left(), 0);
+        assert_int_equal(upload_folder_empty(), 0);
         rv_test_free(test);
     }
 }
@@ -288,9 +259,9 @@ static char *large_form(size_t *length)
 static void expect_large_file(const char *octets)
 {
     static char kept[LARGE + 1];
-    assert_int_equal(read_kept(kept, sizeof kept), LARGE);
+    assert_int_equal(upload_folder_read("kept", kept, sizeof kept), LARGE);
     assert_memory_equal(kept, octets + sizeof large_head - 1, LARGE);
-    assert_int_equal(files_left(), 1);
+    assert_int_equal(upload_folder_empty(), 1);
 }
 
 static void a_large_file_arrives_whole(void **state)
