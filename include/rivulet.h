@@ -352,6 +352,9 @@ RV_API rv_error rv_param_double(rv_talk *talk, const char *name, double min, dou
                                 double *value); /* "-1.5e3", in every locale */
 RV_API rv_error rv_param_bool(rv_talk *talk, const char *name,
                               bool *value); /* 1 true yes on, 0 false no off; any case */
+/* A date of RFC 3339 in seconds since 1970: "2026-12-01", its midnight in UTC, or with a time and an
+   offset, "2026-12-01T10:15:30Z"; fractions are cut off. */
+RV_API rv_error rv_param_date(rv_talk *talk, const char *name, int64_t *seconds);
 /* One of `choices`, which ends with NULL: its index. */
 RV_API rv_error rv_param_choice(rv_talk *talk, const char *name, const char *const *choices,
                                 size_t *index);
@@ -451,13 +454,22 @@ RV_API rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value
 /*
  * Patterns: "METHOD /literal/{name}/{rest...}". METHOD is any token, or "*" for every method that
  * has no route of its own on that path. "{name}" matches one whole segment, "{name:int}" one that is a
- * decimal integer of 64 bits, "{name}.{ext}" one with a dot (the last one parts it), "{rest...}", only at
+ * decimal integer of 64 bits, "{name:date}" one that is a date (rv_param_date), "{name}.{ext}" one with a
+ * dot (the last one parts it), "{rest...}", only at
  * the end, all that is left, be it empty. Segments are compared after percent-decoding, so %2F never
  * splits one, and without path parameters (";sid=7"). Precedence is decided segment by segment from the
- * left: a literal before an integer before a dotted name before a parameter before a rest; when that
- * path leads nowhere the next best is tried. What the query says is not matched: that is for `resolve`.
+ * left: a literal before an integer before a date before a dotted name before a parameter before a rest;
+ * when that path leads nowhere the next best is tried.
  * A path that matches without the method is 405 with Allow, a path that matches nothing 404. HEAD is
  * served by the GET route unless it has its own; OPTIONS by a 204 with Allow unless it has its own.
+ *
+ * A pattern may demand a query: "GET /search?q" that there is a q, "?mode=full" that it says exactly this
+ * ("+" and "%26" are decoded), "?q={text}" that it says something, "?page={page:int}" and
+ * "?since={day:date}" something of that type, whose value is a parameter of the route; several are joined
+ * by "&". Their order does not matter, the query may hold more, and of a repeated name the first counts.
+ * Of the routes of one path and method those with more demands go first, then those with more exact
+ * values, then with more types, then with more values, then those added first. Where a query does not meet
+ * them, a route is not there: the next best is tried, and without one the answer is 404.
  */
 
 typedef enum rv_body_mode {

@@ -231,3 +231,50 @@ bool rv_date_parse(rv_bytes text, int64_t now, int64_t *seconds)
         return false;
     return seconds_of_fields(&fields, year, seconds);
 }
+
+/* ---- RFC 3339 ------------------------------------------------------------------------------------- */
+
+/* What follows the time: a fraction, which is cut off, and "Z" or an offset in minutes. */
+static bool take_offset(rv_bytes *text, int *minutes)
+{
+    int hour, minute, digit;
+    if (take_char(text, '.')) {
+        if (!take_digits(text, 1, &digit))
+            return false;
+        while (take_digits(text, 1, &digit))
+            ;
+    }
+    *minutes = 0;
+    if (take_char(text, 'Z') || take_char(text, 'z'))
+        return true;
+    bool west = take_char(text, '-');
+    if (!west && !take_char(text, '+'))
+        return false;
+    if (!take_digits(text, 2, &hour))
+        return false;
+    take_char(text, ':');
+    if (!take_digits(text, 2, &minute) || hour > 23 || minute > 59)
+        return false;
+    *minutes = (west ? -1 : 1) * (hour * 60 + minute);
+    return true;
+}
+
+bool rv_date_parse_3339(rv_bytes text, int64_t *seconds)
+{
+    struct time_fields fields = {0};
+    int offset_minutes = 0;
+    int64_t found;
+    if (!take_digits(&text, 4, &fields.year) || !take_char(&text, '-') ||
+        !take_digits(&text, 2, &fields.month) || !take_char(&text, '-') ||
+        !take_digits(&text, 2, &fields.day) || fields.month < 1 || fields.month > 12)
+        return false;
+    if (text.len > 0 && (!(take_char(&text, 'T') || take_char(&text, 't')) ||
+                         !take_time_of_day(&text, &fields) || !take_offset(&text, &offset_minutes)))
+        return false;
+    /* A second of 60 is a leap second (section 5.6): it counts as the next one. */
+    if (text.len > 0 || fields.hour > 23 || fields.minute > 59 || fields.second > 60 ||
+        !seconds_of_fields(&fields, fields.year, &found))
+        return false;
+    *seconds = found - INT64_C(60) * offset_minutes;
+    return true;
+}

@@ -361,7 +361,7 @@ size_t rv_percent_encode_path(rv_bytes path, char *out)
     return (size_t)(out - start);
 }
 
-bool rv_percent_equal(rv_bytes encoded, rv_bytes plain)
+static bool decodes_to(rv_bytes encoded, bool plus, rv_bytes plain)
 {
     size_t matched = 0;
     for (size_t at = 0; at < encoded.len; at++, matched++) {
@@ -369,9 +369,21 @@ bool rv_percent_equal(rv_bytes encoded, rv_bytes plain)
         if (is_escape(encoded, at)) {
             c = escape_value(encoded, at);
             at += 2;
+        } else if (plus && c == '+') {
+            c = ' ';
         }
         if (matched == plain.len || c != plain.ptr[matched])
             return false;
     }
     return matched == plain.len;
+}
+
+bool rv_percent_equal(rv_bytes encoded, rv_bytes plain)
+{
+    return decodes_to(encoded, false, plain);
+}
+
+bool rv_percent_plus_equal(rv_bytes encoded, rv_bytes plain)
+{
+    return decodes_to(encoded, true, plain);
 }

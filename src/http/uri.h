@@ -45,7 +45,8 @@ size_t rv_percent_decode(rv_bytes text, bool plus, char *out);
    3 * path.len. Returns the length. */
 size_t rv_percent_encode_path(rv_bytes path, char *out);
 
-/* True when `encoded` decodes (once, without plus) to exactly `plain`. */
+/* True when `encoded` decodes (once; the second: with plus) to exactly `plain`. */
 bool rv_percent_equal(rv_bytes encoded, rv_bytes plain);
+bool rv_percent_plus_equal(rv_bytes encoded, rv_bytes plain);
 
 #endif

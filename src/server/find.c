@@ -120,7 +120,14 @@ static bool look_up(struct rv_talk *talk, rv_bytes path, bool plain, struct rv_r
         talk->route = rv_route_find_exact(routes, talk->head.method_id, method, path);
     if (talk->route != NULL)
         return true;
-    rv_route_search(routes, talk->head.method_id, method, path, plain, match);
+    struct rv_route_request request = {
+        .method = talk->head.method_id,
+        .method_text = method,
+        .path = path,
+        .plain = plain,
+        .query = rv_query(talk),
+    };
+    rv_route_search(routes, &request, match);
     talk->route = match->route;
     if (match->route == NULL)
         return false;

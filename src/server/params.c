@@ -3,6 +3,7 @@
  */
 #include "server/params.h"
 
+#include "http/date.h"
 #include "http/form.h"
 #include "http/uri.h"
 #include "server/form_parts.h"
@@ -137,13 +138,19 @@ static rv_bytes value_of(struct rv_talk *talk, struct rv_param_pair *pair)
 
 /* ---- as they are ---------------------------------------------------------------------------------------- */
 
-/* A parameter of the path pattern that is there under that number. */
+/* Those of the path, and then those of the query, in which "+" is a space. */
+static rv_bytes route_param(struct rv_talk *talk, unsigned index)
+{
+    return rv_decoded(talk, talk->params[index], index >= talk->route->path_param_count);
+}
+
+/* A parameter of the pattern that is there under that number. */
 static bool path_param_at(struct rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value)
 {
     if (talk->route == NULL || index >= talk->route->param_count)
         return false;
     *name = talk->route->param_names[index];
-    *value = rv_decoded(talk, talk->params[index], false);
+    *value = route_param(talk, (unsigned)index);
     return true;
 }
 
@@ -169,7 +176,7 @@ rv_bytes rv_param(rv_talk *talk, const char *name)
         return NOTHING;
     for (unsigned i = 0; talk->route != NULL && i < talk->route->param_count; i++)
         if (rv_bytes_equal(talk->route->param_names[i], wanted))
-            return rv_decoded(talk, talk->params[i], false);
+            return route_param(talk, i);
     if (!talk->head.has_query && talk->body.len == 0)
         return NOTHING;
     const struct rv_param_table *table = table_of(talk);
@@ -290,6 +297,15 @@ rv_error rv_param_double(rv_talk *talk, const char *name, double min, double max
         return RV_ELIMIT;
     *value = number;
     return 0;
+}
+
+rv_error rv_param_date(rv_talk *talk, const char *name, int64_t *seconds)
+{
+    rv_bytes text;
+    rv_error error = need(talk, name, &text);
+    if (error != 0)
+        return error;
+    return rv_date_parse_3339(text, seconds) ? 0 : RV_EINVAL;
 }
 
 rv_error rv_param_choice(rv_talk *talk, const char *name, const char *const *choices, size_t *index)

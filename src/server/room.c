@@ -286,7 +286,7 @@ rv_error rv_room_add(rv_app *app, const char *prefix, struct rv_room *room, cons
     rv_server *server = app->server;
     room->next = server->rooms;
     server->rooms = room;
-    if (prefix == NULL || prefix[0] != '/' || strpbrk(prefix, "{}") != NULL)
+    if (prefix == NULL || prefix[0] != '/' || strpbrk(prefix, "{}?") != NULL)
         return rv_server_misconfigured(server, RV_EINVAL,
                                        "%s: the prefix \"%s\" must begin with a slash and have no "
                                        "parameters",

@@ -9,12 +9,16 @@
 
 #include <stdlib.h>
 
+#define PARAMS_FAULT "at most 16 parameters, each with a name of its own"
+
 /* ---- building --------------------------------------------------------------------------------------- */
 
 static void route_free(struct rv_route *route)
 {
-    if (route != NULL)
+    if (route != NULL) {
+        free(route->demands.list);
         free(route->text);
+    }
     free(route);
 }
 
@@ -27,6 +31,7 @@ static void node_free(struct rv_route_node *node)
         node_free(child);
     }
     node_free(node->integer);
+    node_free(node->date);
     node_free(node->dotted);
     node_free(node->param);
     node_free(node->rest);
@@ -104,6 +109,8 @@ static struct rv_route_node *child_for(struct rv_route_node *node, enum rv_segme
     switch (kind) {
     case RV_SEGMENT_INT:
         return child_of(&node->integer);
+    case RV_SEGMENT_DATE:
+        return child_of(&node->date);
     case RV_SEGMENT_DOTTED:
         return child_of(&node->dotted);
     case RV_SEGMENT_PARAM:
@@ -119,7 +126,7 @@ static const char *add_names(struct rv_route *route, const rv_bytes *names, unsi
 {
     for (unsigned i = 0; i < count; i++) {
         if (route->param_count == RV_ROUTE_PARAMS_MAX || has_param(route, names[i]))
-            return "at most 16 parameters, each with a name of its own";
+            return PARAMS_FAULT;
         route->param_names[route->param_count++] = names[i];
     }
     return NULL;
@@ -137,8 +144,8 @@ static struct rv_route_node *walk(struct rv_route_node *node, rv_bytes path, str
         more = rv_route_next_segment(&rest, &segment);
         enum rv_segment_kind kind = rv_segment_parse(segment, names, &count);
         if (kind == RV_SEGMENT_MALFORMED)
-            *why = "a parameter is a whole segment: {name}, {name:int}, {name}.{ext}, or {name...} "
-                   "at the end";
+            *why = "a parameter is a whole segment: {name}, {name:int}, {name:date}, {name}.{ext}, "
+                   "or {name...} at the end";
         else if (kind == RV_SEGMENT_REST && more)
             *why = "{name...} takes all that is left and must be the last segment";
         else
@@ -150,44 +157,92 @@ static struct rv_route_node *walk(struct rv_route_node *node, rv_bytes path, str
     return node;
 }
 
-static bool is_twin(const struct rv_route *a, const struct rv_route *b)
+/* The values of a query that are parameters under another name. One of the same name needs no place: it
+   is a parameter anyway. */
+static const char *add_query_names(struct rv_route *route)
 {
-    return a->any_method == b->any_method && rv_bytes_equal(a->method_text, b->method_text);
+    const struct rv_demands *demands = &route->demands;
+    for (unsigned i = 0; i < demands->count; i++) {
+        rv_bytes name = demands->list[i].param;
+        if (name.ptr == NULL)
+            continue;
+        bool is_taken = has_param(route, name);
+        for (unsigned j = 0; j < i && !is_taken; j++)
+            is_taken = rv_bytes_equal(demands->list[j].param, name);
+        if (is_taken || route->param_count == RV_ROUTE_PARAMS_MAX)
+            return PARAMS_FAULT;
+        if (rv_demand_is_captured(&demands->list[i]))
+            route->param_names[route->param_count++] = name;
+    }
+    return NULL;
+}
+
+static const char *twin_fault(const struct rv_route_node *node, const struct rv_route *route)
+{
+    for (const struct rv_route *other = node->routes; other != NULL; other = other->next)
+        if (other->handler != NULL && other->any_method == route->any_method &&
+            rv_bytes_equal(other->method_text, route->method_text) &&
+            rv_demands_equal(&other->demands, &route->demands))
+            return route->demands.count == 0 ? "this method and path have a handler already"
+                                             : "this method, path and query have a handler already";
+    return NULL;
+}
+
+/* Behind all that demand as much or more. */
+static void insert(struct rv_route_node *node, struct rv_route *route)
+{
+    struct rv_route **place = &node->routes;
+    while (*place != NULL && (*place)->demands.rank >= route->demands.rank)
+        place = &(*place)->next;
+    route->next = *place;
+    *place = route;
+    node->is_demanding = node->is_demanding || route->demands.count > 0;
+}
+
+/* Method, path and query of the pattern; `*path` and `*query` are parts of the route's text. */
+static const char *take_apart(struct rv_route *route, rv_bytes *path, char **query)
+{
+    char *space = strchr(route->text, ' ');
+    if (space == NULL || space[1] != '/' || strchr(space + 1, ' ') != NULL)
+        return "a pattern is \"METHOD /path\"";
+    route->method_text = rv_slice(route->text, (size_t)(space - route->text));
+    if (!rv_is_token(route->method_text))
+        return "a pattern is \"METHOD /path\"";
+    *path = rv_str(space + 1);
+    char *mark = strchr(space + 1, '?');
+    *query = mark == NULL ? NULL : mark + 1;
+    if (mark != NULL)
+        path->len = (size_t)(mark - path->ptr);
+    if (memchr(path->ptr, ';', path->len) != NULL || strchr(path->ptr, '#') != NULL)
+        return "a pattern has no fragment or path parameters: none of # ;";
+    return NULL;
 }
 
 static rv_error add(struct rv_route_table *table, struct rv_route *route, const char **why)
 {
-    rv_bytes text = rv_str(route->text);
-    const char *space = memchr(text.ptr, ' ', text.len);
-    *why = "a pattern is \"METHOD /path\"";
-    if (space == NULL || space[1] != '/' || strchr(space + 1, ' ') != NULL)
-        return RV_EINVAL;
-    rv_bytes path = rv_slice(space + 1, text.len - (size_t)(space + 1 - text.ptr));
-    route->method_text = rv_slice(text.ptr, (size_t)(space - text.ptr));
-    if (!rv_is_token(route->method_text))
-        return RV_EINVAL;
-    *why = "a pattern has no query, fragment or path parameters: none of ? # ;";
-    if (strpbrk(path.ptr, "?#;") != NULL)
+    rv_bytes path;
+    char *query;
+    *why = take_apart(route, &path, &query);
+    if (*why != NULL)
         return RV_EINVAL;
     route->any_method = rv_equals(route->method_text, "*");
     route->method = rv_method_of(route->method_text);
-    *why = NULL;
+    if (query != NULL && rv_demands_parse(&route->demands, query, why) != 0)
+        return *why == NULL ? RV_ENOMEM : RV_EINVAL;
     struct rv_route_node *node = child_of(&table->root);
     if (node != NULL)
         node = walk(node, path, route, why);
     if (node == NULL)
         return *why == NULL ? RV_ENOMEM : RV_EINVAL;
-    for (struct rv_route *other = node->routes; other != NULL; other = other->next)
-        if (is_twin(other, route)) {
-            *why = "this method and path have a handler already";
-            return RV_EINVAL;
-        }
-    if (route->param_count == 0 && exact_add(table, node, path) != 0)
+    route->path_param_count = route->param_count;
+    *why = add_query_names(route);
+    if (*why == NULL)
+        *why = twin_fault(node, route);
+    if (*why != NULL)
+        return RV_EINVAL;
+    if (route->path_param_count == 0 && exact_add(table, node, path) != 0)
         return RV_ENOMEM;
-    struct rv_route **last = &node->routes;
-    while (*last != NULL)
-        last = &(*last)->next;
-    *last = route;
+    insert(node, route);
     return 0;
 }
 
@@ -200,10 +255,8 @@ static void keep_refused(struct rv_route_table *table, struct rv_route *route)
         return;
     }
     route->handler = NULL;
-    struct rv_route **last = &table->root->routes;
-    while (*last != NULL)
-        last = &(*last)->next;
-    *last = route;
+    route->demands.rank = 0;
+    insert(table->root, route);
 }
 
 rv_error rv_route_add(struct rv_route_table *table, const char *pattern, rv_handler handler,

@@ -1,42 +1,61 @@
 /*
  * Finding routes (route.h). Segments are compared after percent-decoding, so that an encoded slash never
- * splits one.
+ * splits one. What is demanded of the query is looked at last, where path and method are right.
  */
 #include "http/uri.h"
 #include "server/route_inner.h"
 #include "server/route_segment.h"
 
-static bool method_matches(const struct rv_route *route, enum rv_method method, rv_bytes text)
+static bool method_matches(const struct rv_route *route, const struct rv_route_request *request)
 {
-    if (route->any_method || route->handler == NULL || route->method != method)
+    if (route->any_method || route->method != request->method)
         return false;
-    return method != RV_METHOD_EXTENSION || rv_bytes_equal(route->method_text, text);
+    return request->method != RV_METHOD_EXTENSION ||
+           rv_bytes_equal(route->method_text, request->method_text);
 }
 
-/* The route of a method among those of one path: its own, GET's for HEAD, "*". */
-static const struct rv_route *route_at(const struct rv_route_node *node, enum rv_method method,
-                                       rv_bytes text)
+/* Is this a route, and not what is kept of a refused one, and does the query have what it demands? Its
+   values go to `params`. */
+static bool is_open(const struct rv_route *route, rv_bytes query, rv_bytes *params)
+{
+    return route->handler != NULL &&
+           (route->demands.count == 0 || rv_demands_met(&route->demands, query, params));
+}
+
+/* The route of a method among those of one path: its own, GET's for HEAD, "*". The first that is open is
+   the best of each, since those that demand more come before. */
+static const struct rv_route *route_at(const struct rv_route_node *node,
+                                       const struct rv_route_request *request, rv_bytes *params)
 {
     const struct rv_route *get = NULL, *any = NULL;
+    rv_bytes unused[RV_DEMANDS_MAX];
     for (const struct rv_route *route = node->routes; route != NULL; route = route->next) {
-        if (method_matches(route, method, text))
-            return route;
-        if (route->any_method)
-            any = route;
-        else if (route->method == RV_METHOD_GET && route->handler != NULL)
+        if (method_matches(route, request)) {
+            if (is_open(route, request->query, params))
+                return route;
+        } else if (route->any_method) {
+            if (any == NULL && is_open(route, request->query, unused))
+                any = route;
+        } else if (route->method == RV_METHOD_GET && get == NULL &&
+                   request->method == RV_METHOD_HEAD && is_open(route, request->query, unused)) {
             get = route;
+        }
     }
-    return method == RV_METHOD_HEAD && get != NULL ? get : any;
+    const struct rv_route *route = get != NULL ? get : any;
+    if (route != NULL && route->demands.count > 0)
+        rv_demands_met(&route->demands, request->query, params);
+    return route;
 }
 
 const struct rv_route *rv_route_find_exact(const struct rv_route_table *table,
                                            enum rv_method method, rv_bytes method_text,
                                            rv_bytes path)
 {
+    struct rv_route_request request = {.method = method, .method_text = method_text};
     if (table->exact_size == 0)
         return NULL;
     const struct rv_route_node *node = *rv_route_exact_slot(table, path);
-    return node == NULL ? NULL : route_at(node, method, method_text);
+    return node == NULL || node->is_demanding ? NULL : route_at(node, &request, NULL);
 }
 
 static void allow(struct rv_route_match *match, rv_bytes method)
@@ -53,10 +72,13 @@ static void allow(struct rv_route_match *match, rv_bytes method)
     match->allow_length += separator + method.len;
 }
 
-static void allow_all_of(struct rv_route_match *match, const struct rv_route_node *node)
+/* A path whose query is not what its routes demand is another resource, and none of theirs. */
+static void allow_all_of(struct rv_route_match *match, const struct rv_route_node *node,
+                         rv_bytes query)
 {
+    rv_bytes unused[RV_DEMANDS_MAX];
     for (const struct rv_route *route = node->routes; route != NULL; route = route->next) {
-        if (route->handler == NULL)
+        if (!is_open(route, query, unused))
             continue;
         match->path_matched = true;
         allow(match, route->method_text);
@@ -66,24 +88,24 @@ static void allow_all_of(struct rv_route_match *match, const struct rv_route_nod
 }
 
 struct search {
-    enum rv_method method;
-    rv_bytes method_text;
-    bool plain;
+    const struct rv_route_request *request;
     unsigned param_count;
     struct rv_route_match *match;
 };
 
 static bool at_node(struct search *search, const struct rv_route_node *node)
 {
-    search->match->route = route_at(node, search->method, search->method_text);
-    if (search->match->route == NULL)
-        allow_all_of(search->match, node);
-    return search->match->route != NULL;
+    struct rv_route_match *match = search->match;
+    match->route = route_at(node, search->request, match->params + search->param_count);
+    if (match->route == NULL)
+        allow_all_of(match, node, search->request->query);
+    return match->route != NULL;
 }
 
 static bool segment_is(const struct search *search, rv_bytes segment, rv_bytes literal)
 {
-    return search->plain ? rv_bytes_equal(segment, literal) : rv_percent_equal(segment, literal);
+    return search->request->plain ? rv_bytes_equal(segment, literal)
+                                  : rv_percent_equal(segment, literal);
 }
 
 static bool find(struct search *search, const struct rv_route_node *node, rv_bytes rest);
@@ -131,14 +153,19 @@ static bool find(struct search *search, const struct rv_route_node *node, rv_byt
     if (node->integer != NULL && rv_segment_is_int(segment) &&
         find_with(search, node->integer, segment, more, rest))
         return true;
+    if (node->date != NULL && rv_segment_is_date(segment, false) &&
+        find_with(search, node->date, segment, more, rest))
+        return true;
     if (node->dotted != NULL && find_dotted(search, node->dotted, segment, more, rest))
         return true;
     if (node->param != NULL && segment.len > 0 &&
         find_with(search, node->param, segment, more, rest))
         return true;
     if (node->rest != NULL) {
-        search->match->params[search->param_count] = all;
-        return at_node(search, node->rest);
+        search->match->params[search->param_count++] = all;
+        if (at_node(search, node->rest))
+            return true;
+        search->param_count--;
     }
     return false;
 }
@@ -150,13 +177,24 @@ void rv_route_match_begin(struct rv_route_match *match)
     match->allow_length = 0;
 }
 
-void rv_route_search(const struct rv_route_table *table, enum rv_method method,
-                     rv_bytes method_text, rv_bytes path, bool plain, struct rv_route_match *match)
+/* One look, however many routes there are. */
+static bool find_exactly(struct search *search, const struct rv_route_table *table)
 {
+    if (!search->request->plain || table->exact_size == 0)
+        return false;
+    const struct rv_route_node *node = *rv_route_exact_slot(table, search->request->path);
+    return node != NULL && at_node(search, node);
+}
+
+void rv_route_search(const struct rv_route_table *table, const struct rv_route_request *request,
+                     struct rv_route_match *match)
+{
+    rv_bytes path = request->path;
     if (table->root == NULL || path.len == 0 || path.ptr[0] != '/')
         return;
-    struct search search = {method, method_text, plain, 0, match};
-    find(&search, table->root, rv_slice(path.ptr + 1, path.len - 1));
+    struct search search = {request, 0, match};
+    if (!find_exactly(&search, table))
+        find(&search, table->root, rv_slice(path.ptr + 1, path.len - 1));
 }
 
 void rv_route_match_end(struct rv_route_match *match)
@@ -165,10 +203,10 @@ void rv_route_match_end(struct rv_route_match *match)
         allow(match, RV_LIT("OPTIONS"));
 }
 
-void rv_route_find(const struct rv_route_table *table, enum rv_method method, rv_bytes method_text,
-                   rv_bytes path, bool plain, struct rv_route_match *match)
+void rv_route_find(const struct rv_route_table *table, const struct rv_route_request *request,
+                   struct rv_route_match *match)
 {
     rv_route_match_begin(match);
-    rv_route_search(table, method, method_text, path, plain, match);
+    rv_route_search(table, request, match);
     rv_route_match_end(match);
 }

@@ -13,10 +13,12 @@ struct rv_route_node {
     struct rv_route_node *sibling;
     struct rv_route_node *literals; /* children */
     struct rv_route_node *integer;  /* child */
+    struct rv_route_node *date;     /* child */
     struct rv_route_node *dotted;   /* child; takes two parameters */
     struct rv_route_node *param;    /* child */
     struct rv_route_node *rest;     /* child; a leaf */
-    struct rv_route *routes;        /* of the path that ends here */
+    struct rv_route *routes;        /* of the path that ends here; those with more demands first */
+    bool is_demanding;              /* some of them demand a query */
     rv_bytes exact_path;            /* set when no parameter leads here and there are routes */
 };
 

@@ -3,6 +3,7 @@
  */
 #include "server/route_segment.h"
 
+#include "http/date.h"
 #include "http/scan.h"
 #include "http/uri.h"
 
@@ -39,7 +40,10 @@ enum rv_segment_kind rv_segment_parse(rv_bytes segment, rv_bytes names[RV_SEGMEN
     static const struct {
         const char *ending;
         enum rv_segment_kind kind;
-    } forms[] = {{"...", RV_SEGMENT_REST}, {":int", RV_SEGMENT_INT}, {"", RV_SEGMENT_PARAM}};
+    } forms[] = {{"...", RV_SEGMENT_REST},
+                 {":int", RV_SEGMENT_INT},
+                 {":date", RV_SEGMENT_DATE},
+                 {"", RV_SEGMENT_PARAM}};
     *count = 0;
     if (memchr(segment.ptr, '{', segment.len) == NULL &&
         memchr(segment.ptr, '}', segment.len) == NULL)
@@ -59,9 +63,19 @@ enum rv_segment_kind rv_segment_parse(rv_bytes segment, rv_bytes names[RV_SEGMEN
     }
 }
 
+#define TYPED_BYTES_MAX 64 /* as encoded */
+
+bool rv_segment_is_date(rv_bytes segment, bool plus)
+{
+    char octets[TYPED_BYTES_MAX];
+    int64_t seconds;
+    return segment.len <= sizeof octets &&
+           rv_date_parse_3339(rv_slice(octets, rv_percent_decode(segment, plus, octets)), &seconds);
+}
+
 bool rv_segment_is_int(rv_bytes segment)
 {
-    char octets[64];
+    char octets[TYPED_BYTES_MAX];
     uint64_t magnitude;
     if (segment.len > sizeof octets)
         return false;

@@ -11,6 +11,7 @@
 enum rv_segment_kind {
     RV_SEGMENT_LITERAL,
     RV_SEGMENT_INT,    /* {name:int} */
+    RV_SEGMENT_DATE,   /* {name:date} */
     RV_SEGMENT_DOTTED, /* {name}.{ext} */
     RV_SEGMENT_PARAM,  /* {name} */
     RV_SEGMENT_REST,   /* {name...} */
@@ -25,6 +26,9 @@ enum rv_segment_kind rv_segment_parse(rv_bytes segment, rv_bytes names[RV_SEGMEN
 
 /* A decimal integer that an int64_t can hold; perhaps percent-encoded. */
 bool rv_segment_is_int(rv_bytes segment);
+
+/* A date of RFC 3339, with a time or without; perhaps percent-encoded, with `plus` as in a query. */
+bool rv_segment_is_date(rv_bytes segment, bool plus);
 
 /* Parts a segment at its last dot, with something on both sides. */
 bool rv_segment_part(rv_bytes segment, rv_bytes *name, rv_bytes *extension);

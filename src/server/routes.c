@@ -14,13 +14,15 @@ static rv_error refuse(rv_app *app, const char *pattern, const char *why)
     return rv_server_misconfigured(app->server, RV_EINVAL, "route \"%s\": %s", pattern, why);
 }
 
-/* "METHOD " or nothing, the prefix, the path; "/" below a prefix is the prefix itself. NULL: no memory. */
+/* "METHOD " or nothing, the prefix, the path; "/" below a prefix is the prefix itself, also when a query
+   follows. NULL: no memory. */
 static char *joined(rv_bytes method, const char *prefix, const char *path)
 {
     char *text;
-    bool is_prefix_itself = *prefix != '\0' && strcmp(path, "/") == 0;
+    bool is_prefix_itself =
+        *prefix != '\0' && path[0] == '/' && (path[1] == '\0' || path[1] == '?');
     int length = asprintf(&text, "%.*s%s%s", (int)method.len, method.ptr, prefix,
-                          is_prefix_itself ? "" : path);
+                          is_prefix_itself ? path + 1 : path);
     return length < 0 ? NULL : text;
 }
 
@@ -42,7 +44,11 @@ static rv_error add_below(rv_app *app, const char *prefix, const rv_route_entry 
                           const char *path, unsigned depth)
 {
     char *longer = joined(rv_slice("", 0), prefix, path);
-    rv_error error = longer == NULL ? RV_ENOMEM : add_table(app, longer, entry->below, depth + 1);
+    rv_error error = RV_ENOMEM;
+    if (longer != NULL && strchr(longer, '?') != NULL)
+        error = refuse(app, longer, "what has a table below it has no query");
+    else if (longer != NULL)
+        error = add_table(app, longer, entry->below, depth + 1);
     free(longer);
     return error;
 }
@@ -83,7 +89,19 @@ rv_error rv_routes(rv_app *app, const char *prefix, const rv_route_entry *table)
     if (table == NULL || (*prefix != '\0' && *prefix != '/'))
         return refuse(app, prefix,
                       table == NULL ? "a table is needed" : "a prefix begins with a slash");
+    if (strchr(prefix, '?') != NULL)
+        return refuse(app, prefix, "a prefix has no query");
     return add_table(app, prefix, table, 0);
+}
+
+/* The path of a resource may have a query, where a prefix has none. */
+static rv_error add_resource(rv_app *app, const char *path, const rv_route_entry *entry)
+{
+    if (path == NULL || strcmp(path, "/") == 0)
+        path = "";
+    else if (*path != '/')
+        return refuse(app, path, "a path begins with a slash");
+    return add_table(app, path, entry, 0);
 }
 
 rv_error rv_resource(rv_app *app, const char *path, const rv_verbs *verbs, void *ctx)
@@ -102,7 +120,7 @@ rv_error rv_resource(rv_app *app, const char *path, const rv_verbs *verbs, void 
         if (entry->handler == NULL)
             continue;
         one[0] = *entry;
-        rv_error error = rv_routes(app, path, one);
+        rv_error error = add_resource(app, path, one);
         if (first == 0)
             first = error;
     }

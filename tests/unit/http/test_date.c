@@ -314,6 +314,76 @@ static void an_absent_or_nul_filled_date_is_refused(void **state)
     assert_refused("Sun, 06 Nov 1994 08:49:37 GMT\0", RV_DATE_LENGTH + 1);
 }
 
+/* ---- RFC 3339 ------------------------------------------------------------------------------------ */
+
+static void a_date_of_rfc_3339_is_a_day_or_an_instant(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t seconds;
+    } good[] = {
+        {"1970-01-01", 0},
+        {"2000-02-29", 951782400},
+        {"9999-12-31", 253402214400},
+        {"1985-04-12T23:20:50.52Z", 482196050},
+        {"1996-12-19T16:39:57-08:00", 851042397},
+        {"1990-12-31T23:59:60Z", 662688000},
+        {"1937-01-01T12:00:27.87+00:20", -1041337173},
+        {"1970-01-01t00:00:00z", 0},
+        {"1970-01-01T01:00:00.000+0100", 0},
+    };
+    for (size_t i = 0; i < COUNT(good); i++) {
+        int64_t seconds = 1;
+        assert_true(rv_date_parse_3339(rv_str(good[i].text), &seconds));
+        assert_int_equal(seconds, good[i].seconds);
+    }
+}
+
+static void what_is_no_date_of_rfc_3339_is_refused(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {"",
+                                          "2026",
+                                          "2026-12",
+                                          "2026-12-1",
+                                          "2026-12-01 ",
+                                          " 2026-12-01",
+                                          "2026-02-29",
+                                          "2026-00-01",
+                                          "2026-13-01",
+                                          "2026-12-00",
+                                          "2026-12-32",
+                                          "26-12-01",
+                                          "+2026-12-01",
+                                          "2026/12/01",
+                                          "2026-12-01T",
+                                          "2026-12-01T10:15Z",
+                                          "2026-12-01T10:15:30",
+                                          "2026-12-01 10:15:30Z",
+                                          "2026-12-01T24:00:00Z",
+                                          "2026-12-01T10:60:00Z",
+                                          "2026-12-01T10:15:61Z",
+                                          "2026-12-01T10:15:30.Z",
+                                          "2026-12-01T10:15:30.5",
+                                          "2026-12-01T10:15:30+1",
+                                          "2026-12-01T10:15:30+24:00",
+                                          "2026-12-01T10:15:30+01:60",
+                                          "2026-12-01T10:15:30+01:00x",
+                                          "2026-12-01T10:15:30ZZ"};
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        size_t length = strlen(refused[i]);
+        char *exact = malloc(length + 1); /* in a block of its own, so that a look behind is seen */
+        int64_t seconds;
+        assert_non_null(exact);
+        memcpy(exact + 1, refused[i], length);
+        assert_false(rv_date_parse_3339(rv_slice(exact + 1, length), &seconds));
+        free(exact);
+    }
+    int64_t seconds;
+    assert_false(rv_date_parse_3339((rv_bytes){0}, &seconds));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +404,8 @@ int main(void)
         cmocka_unit_test(what_is_no_date_is_refused),
         cmocka_unit_test(a_date_cut_short_anywhere_is_refused),
         cmocka_unit_test(an_absent_or_nul_filled_date_is_refused),
+        cmocka_unit_test(a_date_of_rfc_3339_is_a_day_or_an_instant),
+        cmocka_unit_test(what_is_no_date_of_rfc_3339_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
