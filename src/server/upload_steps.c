@@ -43,6 +43,12 @@ void rv_upload_begin_step(struct rv_upload *upload, enum rv_upload_step step)
     rv_pool_do(upload->worker->server->pool, &upload->job);
 }
 
+static int refuse(rv_talk *talk, int status, const char *reason)
+{
+    rv_talk_refuse(talk, status, reason);
+    return RV_PENDING;
+}
+
 static int answer_failure(rv_talk *talk, void *ctx)
 {
     const struct rv_upload *upload = ctx;
@@ -50,11 +56,11 @@ static int answer_failure(rv_talk *talk, void *ctx)
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-        return rv_problem(talk, 507, "There is no room for the file.");
+        return refuse(talk, 507, "There is no room for the file.");
     case EEXIST:
-        return rv_problem(talk, 409, "There is a file of that name already.");
+        return refuse(talk, 409, "There is a file of that name already.");
     case EISDIR:
-        return rv_problem(talk, 409, "There is a directory of that name.");
+        return refuse(talk, 409, "There is a directory of that name.");
     default:
         return upload->error;
     }

@@ -22,7 +22,7 @@ static rv_upload_options options;
 static const char *folder;
 
 static struct {
-    int done, aborts;
+    int done, aborts, gone;
     rv_error reason;
     char text[512]; /* about the file */
     uint64_t progress;
@@ -57,9 +57,16 @@ static void aborted(rv_error reason, void *ctx)
     seen.reason = reason;
 }
 
+static void gone(void *ctx)
+{
+    (void)ctx;
+    seen.gone++;
+}
+
 static int take(rv_talk *talk, void *ctx)
 {
     (void)ctx;
+    rv_on_gone(talk, gone, NULL);
     return rv_upload_body(talk, rv_param(talk, "name"), &options, NULL);
 }
 
@@ -98,6 +105,7 @@ static void expect_nothing_left(int status, rv_error reason)
 {
     expect_status(status);
     assert_int_equal(seen.aborts, 1);
+    assert_int_equal(seen.gone, 1);
     assert_int_equal(seen.done, 0);
     assert_int_equal(seen.reason, reason);
     rv_test_settle(client());
@@ -123,7 +131,7 @@ static void a_body_is_a_file(void **state)
     expect_answer(201, "created");
     assert_string_equal(seen.text, RV_TLS_BUILT ? "it image/png 3 ba7816bf" : "it image/png 3 ");
     assert_int_equal(seen.progress, 3);
-    assert_int_equal(seen.aborts, 0);
+    assert_int_equal(seen.aborts + seen.gone, 0);
     expect_kept("it", "abc");
     assert_int_equal(upload_folder_empty(), 1);
 }
@@ -208,6 +216,7 @@ static void a_name_that_is_taken_is_409_when_nothing_may_be_replaced(void **stat
     put("/it", "", "new");
     expect_status(409);
     assert_int_equal(seen.aborts, 1);
+    assert_int_equal(seen.gone, 1);
     expect_kept("it", "old");
     assert_int_equal(upload_folder_empty(), 1);
 }
