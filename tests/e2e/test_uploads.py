@@ -3,15 +3,15 @@ in bounded memory, and gone with those who go."""
 
 import hashlib
 import os
-import socket
 import subprocess
 import threading
 import time
 
 import pytest
 
+from support.example import Example
 from support.processes import resident_bytes
-from support.server import program, sanitizer_environment
+from support.waiting import wait_until
 
 LARGE = 200_000_000
 GROWTH_MAX = 20_000_000
@@ -19,33 +19,12 @@ CURL = ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "60"
 PROTOCOLS = pytest.mark.parametrize("protocol", ["--http1.1", "--http2-prior-knowledge"])
 
 
-class Receiver:
-    """An example on a free port, with a directory."""
+class Receiver(Example):
+    """An example that takes files to a directory."""
 
-    def __init__(self, example, directory, preset="asan"):
-        self.example = example
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.directory = directory
-        self.process = subprocess.Popen(
-            [program(f"examples/{example}", preset), f"127.0.0.1:{self.port}", str(directory)],
-            env=sanitizer_environment(), stderr=subprocess.PIPE)
-        self.connect().close()
-
-    def connect(self):
-        for _ in range(500):
-            try:
-                return socket.create_connection(("127.0.0.1", self.port), timeout=10)
-            except ConnectionRefusedError:
-                time.sleep(0.02)
-        raise AssertionError(f"examples/{self.example} does not listen")
-
-    def files(self):
-        return sorted(os.listdir(self.directory))
-
-    def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+    @property
+    def directory(self):
+        return self.arguments[0]
 
     def curl(self, path, *arguments, **options):
         result = subprocess.run([*CURL, *arguments, self.url(path)], capture_output=True, text=True,
@@ -59,19 +38,14 @@ class Receiver:
         """What it says, and the status behind it."""
         return self.curl(f"/{name}", "-T", path, "-w", "%{http_code}", *arguments)
 
-    def stop(self):
-        self.process.terminate()
-        report = self.process.communicate(timeout=30)[1].decode()
-        assert self.process.returncode == 0, report
-
 
 @pytest.fixture
 def start(tmp_path):
     """Starts an example."""
     started = []
 
-    def begin(*arguments):
-        started.append(Receiver(*arguments[:1], tmp_path, *arguments[1:]))
+    def begin(name, preset="asan"):
+        started.append(Receiver(name, tmp_path, preset=preset))
         return started[-1]
     yield begin
     for one in started:
@@ -114,11 +88,7 @@ def test_several_files_and_fields_of_curl(receiver, tmp_path_factory, protocol):
 
 
 def wait_for_files(receiver, condition):
-    for _ in range(500):
-        if condition(receiver.files()):
-            break
-        time.sleep(0.02)
-    assert condition(receiver.files()), receiver.files()
+    wait_until(lambda: condition(receiver.files()), what="the files that should be there")
 
 
 @PROTOCOLS

@@ -5,6 +5,7 @@
  *
  *     H S T F   HEADERS on stream S: a request for target T of the list below. Bits of F: END_STREAM,
  *               END_HEADERS left out, POST, HEAD, Content-Length, Expect, a field of its own, a bad one
+ *     F S T F   the same for a target that takes forms    B S F N   DATA: piece N of a form
  *     D S F N   DATA of N octets, by magnitude           T S F     trailers; F: flags
  *     R S C     RST_STREAM with code C                   W S N     WINDOW_UPDATE by N, by magnitude
  *     S I N     SETTINGS: identifier I, value N          p F       PING with flags F
@@ -87,6 +88,47 @@ static const char *const targets[] = {
     "/whole?status=503",
 };
 #define TARGETS (sizeof targets / sizeof *targets)
+
+static const char *const form_targets[] = {
+    "/form",           "/parts",        "/parts?do=p.ppp",
+    "/parts?do=ss.s",  "/parts?do=.S",  "/parts?do=a",
+    "/parts?do=..A",   "/parts?do=..b", "/parts?do=w.w.w.wp",
+    "/parts?do=.i",    "/parts?do=..e", "/parts?do=l",
+    "/parts?do=w.x",   "/parts?do=pxo", "/to-disk",
+    "/to-disk?max=20", "/to-file/it",   "/to-file/it?max=20",
+    "/to-file/..",     "/param/a/b",    "/verbs-body?do=B.u.r",
+    "/echo",
+};
+#define FORM_TARGETS (sizeof form_targets / sizeof *form_targets)
+
+static const char part_with_file[] =
+    "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"n\"\r\n"
+    "Content-Type: a/b\r\n\r\n";
+static const char last_part[] =
+    "\r\n--x\r\nContent-Disposition: form-data; name=\"b\"\r\n\r\nb\r\n--x--";
+static const char whole_form[] =
+    "--x\r\nContent-Disposition: form-data; name=\"b\"; filename=\"\"\r\n\r\n\r\n--x--\r\n";
+
+static const char *const form_pieces[] = {
+    "",
+    "--x\r\n",
+    "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n",
+    part_with_file,
+    "content",
+    "\r\n",
+    "\r",
+    "\n",
+    "--x",
+    "--",
+    "--x--",
+    "--x--\r\nepilogue",
+    last_part,
+    whole_form,
+    "--x\r\nContent-Disposition: form",
+    "-data; name=\"c\"\r\n",
+    "X-Other: 1\r\n\r\n",
+};
+#define FORM_PIECES (sizeof form_pieces / sizeof *form_pieces)
 
 /* What the client knows of a stream, from what it has sent and seen. */
 struct seen_stream {
@@ -305,18 +347,20 @@ static size_t put_field(char *out, const char *name, const char *value)
     return at + values;
 }
 
-static void gather_request(void)
+static void gather_request(bool is_form)
 {
     char block[1024];
     size_t at = 0;
     uint32_t stream = stream_id(next_octet());
-    const char *target = targets[next_octet() % TARGETS];
-    uint8_t bits = next_octet();
+    uint8_t which = next_octet(), bits = next_octet();
+    const char *target = is_form ? form_targets[which % FORM_TARGETS] : targets[which % TARGETS];
     bool has_content = (bits & 1) == 0;
     at += put_field(block + at, ":method", bits & 8 ? "HEAD" : bits & 4 ? "POST" : "GET");
     at += put_field(block + at, ":scheme", "http");
     at += put_field(block + at, ":path", target);
     at += put_field(block + at, ":authority", "x");
+    if (is_form)
+        at += put_field(block + at, "content-type", "multipart/form-data; boundary=x");
     if ((bits & 16) != 0)
         at += put_field(block + at, "content-length", has_content ? "100" : "0");
     if ((bits & 32) != 0)
@@ -339,6 +383,13 @@ static void gather_data(void)
     size_t length = magnitude(next_octet());
     gather_frame(RV_H2_DATA, flags & 9, stream,
                  rv_slice(content, length < sizeof content ? length : sizeof content));
+}
+
+static void gather_form_piece(void)
+{
+    uint32_t stream = stream_id(next_octet());
+    uint8_t flags = next_octet();
+    gather_frame(RV_H2_DATA, flags & 1, stream, rv_str(form_pieces[next_octet() % FORM_PIECES]));
 }
 
 static void gather_fields(uint8_t type)
@@ -408,7 +459,13 @@ static bool gather_one(uint8_t letter)
 {
     switch (letter) {
     case 'H':
-        gather_request();
+        gather_request(false);
+        return true;
+    case 'F':
+        gather_request(true);
+        return true;
+    case 'B':
+        gather_form_piece();
         return true;
     case 'D':
         gather_data();

@@ -3,8 +3,8 @@
 
 Some of each file of wire cases, with the paths of the fuzzed server's handlers (support/app.h) in the
 place of the wire app's, and the scripts below, which use what cases cannot say: several clients, time,
-windows, suspended talks. Files whose names begin with "found-" were found by fuzzing and are left
-alone; all others are replaced.
+windows, suspended talks. Files whose names begin with "script-" or "case-" are replaced; others were found
+by fuzzing and are left alone.
 """
 
 import json
@@ -78,6 +78,23 @@ def chunked(target, *chunks, end="0\r\n\r\n"):
             f"{body}{end}").encode()
 
 
+def part(name, content, filename=None):
+    file = "" if filename is None else f'; filename="{filename}"'
+    return f'--x\r\nContent-Disposition: form-data; name="{name}"{file}\r\n\r\n{content}\r\n'
+
+
+FORM_TYPE = "Content-Type: multipart/form-data; boundary=x\r\n"
+FORM = part("a", "one") + part("f", "\r\ntwo\r\n", "n") + part("g", "", "") + "--x--"
+
+
+def post_form(target, body=FORM):
+    return post(target, body, FORM_TYPE)
+
+
+def halves(octets):
+    return octets[:-40] + op("s") + octets[-40:] + op("s")
+
+
 SECONDS_8 = op("t", 0xf9)  # magnitude() of fuzz_conn.c: 15 << 9, and one more
 MINUTES_4 = op("t", 0xff)
 ALL = op("w", 255)
@@ -117,6 +134,28 @@ SCRIPTS = {
     + b"DELETE /whole HTTP/1.1\r\nHost: x\r\n\r\n" + get("/x") + get("http://x") + get("/%00")
     + get("/whole", fields="Expect: x\r\n") + chunked("/sized", "abc")
     + b"CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n" + op("s"),
+    "form": halves(post_form("/form")) + post_form("/form", part("a", "b")) + post("/form", "a=b") + op("s"),
+    "form-drip": post_form("/parts?do=..p.p") + op("d") + op("t", 0x18),
+    "form-limits": post_form("/form", part("a", "") * 9 + "--x--") + op("s") + op("n")
+    + post_form("/form", part("a", "z" * 3001) + "--x--") + op("s"),
+    "form-paused": b"".join(halves(post_form("/parts?do=" + program)) + op("t", 0x16) for program in (
+        "p", "pppppppp", ".p.p.p.p", "........p", "w.wp.w")),
+    "form-refused": b"".join(halves(post_form("/parts?do=" + program)) + op("n") for program in (
+        "i", ".e", "..l", "x", ".w.x", "........i", "w.i")),
+    "form-suspended": halves(post_form("/parts?do=s.s")) + (op("a", 0) + op("s")) * 2
+    + halves(post_form("/parts?do=..S")) + op("a", 0) + halves(post_form("/parts?do=.s")) + op("a", 3)
+    + op("n") + halves(post_form("/parts?do=s")) + op("r") + op("a", 0),
+    "form-answered": b"".join(halves(post_form("/parts?do=" + program)) + op("n") for program in (
+        "a", ".A", "..b", "...A", "........A", "wa", "w.b", "o.o")),
+    "form-to-disk": halves(post_form("/to-disk")) + post_form("/to-disk?max=3") + op("s") + op("n")
+    + halves(post_form("/to-disk"))[:-60] + op("r") + op("n") + post_form("/to-disk")[:-5] + op("h"),
+    "form-to-disk-memory": b"".join(op("m", n) + post_form("/to-disk?x") + op("s") + op("n")
+                                    for n in range(1, 16, 2)),
+    "to-file": halves(post("/to-file/it", "a" * 60)) + post("/to-file/it", "b") + post("/to-file/it?x", "c")
+    + chunked("/to-file/%2e%2e", "a") + chunked("/to-file/a?max=3", "ab", "cd") + op("s") + op("n")
+    + get("/to-file/none") + post("/to-file/x", "a", "Content-Range: bytes 0-1/2\r\n") + op("s"),
+    "to-file-large": b"PUT /to-file/large HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"
+    + op("s") + 5 * (b"z" * 100 + op("x", 200)) * 3,
     "half-close-in-body": post("/echo", "abcdefgh")[:-4] + op("h"),
     "half-close-while-suspended": get("/suspend") + get("/whole") + op("h") + op("a", 0),
     "idle": get("/whole") + op("s") + MINUTES_4,
@@ -169,6 +208,15 @@ POOL_SCRIPTS = {
     "resumed": pool("s.", "bws.", "s-.", "ss.", "rs.", "s", "bs-f", "sr") + op("g", 0) + op("g", 0),
     "room": op("w", 0x88) + pool("boowWe") + op("w", 0xc8) + op("w", 255),
     "stalls": op("w", 0x38) + pool("bWWWW-e") + op("t", 0xff) + op("g", 0),
+    "to-disk": post_form("/to-disk") + chunked("/to-file/it", "abc", "d") + op("s"),
+    "to-disk-behind-gates": op("c", 1) + pool("-r") + op("c", 2) + pool("-r") + op("c", 0)
+    + post_form("/to-disk") + op("s") + op("c", 3) + post("/to-file/it", "abc") + op("s") + op("g", 0)
+    + op("g", 0),
+    "to-disk-gone-behind-gates": b"".join(
+        op("c", 1) + pool("-r") + op("c", 2) + pool("-r") + op("c", 0) + post_form("/to-disk")[:-cut]
+        + op("s") + op("r") + op("g", 0) + op("n") + op("g", 0) for cut in (50, 20))
+    + op("c", 1) + pool("-r") + op("c", 2) + pool("-r") + op("c", 0) + post("/to-file/it", "abc") + op("s")
+    + op("g", 0) + op("r") + op("g", 0),
     "too-little-too-much": pool("lbwe", "lbwwwwe", "lbW", "lr", "lbw-e") + op("g", 0),
 }
 
@@ -220,6 +268,16 @@ def data(stream, last, magnitude):
     return b"D" + bytes([stream, int(last), magnitude])
 
 
+FORM_TARGETS, FORM_PIECES = 22, 17
+FIELD, FILE, CONTENT, CRLF, LAST, REST, WHOLE = 2, 3, 4, 5, 10, 12, 13
+
+
+def form(stream, target, *pieces, last=True):
+    return b"F" + bytes([stream, target, POST]) + b"".join(
+        b"B" + bytes([stream, int(last and place == len(pieces) - 1), piece])
+        for place, piece in enumerate(pieces))
+
+
 H2_SCRIPTS = {
     "all-targets": b"".join(ask(n % 32, n) + b"!n" * (n == 31) for n in range(TARGET_COUNT)),
     "body": ask(0, BODY, POST) + data(0, False, 0x1f) + b"!" + data(0, True, 0x25) + b"!",
@@ -228,6 +286,12 @@ H2_SCRIPTS = {
     + b"!W\xff\xa8W\0\xa8!",
     "empty": ask(0, BODY, POST) + data(0, False, 0) * 20 + b"!",
     "expect": ask(0, BODY, POST | LENGTH | EXPECT) + b"!" + data(0, True, 0x64) + b"!",
+    "forms": b"".join(form(n % 32, n, FILE, CONTENT, CRLF, FIELD, CONTENT, REST) + b"!t\4a\0"
+                      for n in range(FORM_TARGETS)),
+    "form-pieces": form(0, 0, *range(FORM_PIECES)) + b"!" + form(1, 0, FIELD, 6, 7, 8, 9) + b"!"
+    + form(2, 0, 14, 15, 16, CONTENT, CRLF, LAST) + b"!",
+    "form-reset": form(0, 14, FILE, CONTENT, last=False) + b"!R\0\x08!" + form(1, 3, FILE, CONTENT, last=False)
+    + b"!R\1\x08!a\0" + form(2, 2, WHOLE) + b"!r",
     "goaway": ask(0, SLOW) + b"g\0!t\x50",
     "half-close": ask(0, BIG) + ask(1, BODY, POST) + b"!h!t\x50",
     "head": ask(0, BIG, END | HEAD) + ask(1, SLOW, END | HEAD) + b"!t\x40",
@@ -253,7 +317,7 @@ def replace_all(target, files):
     folder = HERE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
-        if not old.name.startswith("found-"):
+        if old.name.startswith(("script-", "case-")):
             old.unlink()
     for name, octets in files.items():
         (folder / name).write_bytes(octets)

@@ -5,6 +5,8 @@
 #include "fuzz/support/app.h"
 
 #include "fuzz/support/conversation.h"
+#include "fuzz/support/disk.h"
+#include "fuzz/support/forms.h"
 #include "fuzz/support/jobs.h"
 #include "fuzz/support/label.h"
 #include "fuzz/support/memory.h"
@@ -500,9 +502,13 @@ static struct {
     {"* /suspend-body", {suspend}, &streamed},
     {"* /wake", {wake}, NULL},
     {"* /verbs", {fuzz_verbs}, NULL},
+    {"* /form", {fuzz_form}, &streamed},
+    {"* /to-disk", {fuzz_to_disk}, &streamed},
+    {"* /to-file/{name}", {fuzz_to_file}, &streamed},
 };
 
-static struct fuzz_route_ctx verbs_ctx = {fuzz_verbs};
+/* What depends on the pieces that a body comes in. */
+static struct fuzz_route_ctx verbs_ctx = {fuzz_verbs}, parts_ctx = {fuzz_parts};
 
 static rv_server *make_server(const rv_server_options *options, bool with_pieces)
 {
@@ -518,14 +524,16 @@ static rv_server *make_server(const rv_server_options *options, bool with_pieces
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         REQUIRE(rv_route_with(app, routes[i].pattern, fuzz_job_run, &routes[i].ctx,
                               routes[i].options) == RV_OK);
-    if (with_pieces)
+    if (with_pieces) {
         REQUIRE(rv_route_with(app, "* /verbs-body", fuzz_job_run, &verbs_ctx, &streamed) == RV_OK);
+        REQUIRE(rv_route_with(app, "* /parts", fuzz_job_run, &parts_ctx, &streamed) == RV_OK);
+    }
     return server;
 }
 
 static const rv_server_options small = {
     .workers = 1,
-    .pool_threads = 1, /* idle: no route uses it */
+    .pool_threads = 1, /* for uploads alone, which every call of the test waits for */
     .no_http2 = true,
     .limits = {.target_bytes_max = FUZZ_TARGET_MAX,
                .head_bytes_max = 2048,
@@ -580,5 +588,6 @@ bool fuzz_app_has_failed(void)
 
 void fuzz_app_end(void)
 {
+    fuzz_disk_end();
     fuzz_jobs_end();
 }

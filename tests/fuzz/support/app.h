@@ -21,6 +21,8 @@
  *    /fields ?n= large ones, ?own=1 its own  /suspend/{name}
  *                                            /wake        answers for the oldest suspended one
  *    /verbs ?do= any verbs (verbs.h)         /verbs-body  the same with a streamed body
+ *    /form takes a form by parts; /parts ?do= any verbs (forms.h)
+ *    /to-disk a form with its files, /to-file/{name} a body (disk.h) ?max= octets, ?… replaces
  *    /param/{name}/{rest...} /cookies /redirect ?to= /problem ?status=
  */
 #ifndef FUZZ_APP_H
@@ -31,7 +33,7 @@
 #include "http/h1_parse.h"
 
 /* A server with these handlers, whose clients rv_test_new makes. Without `with_pieces` there is no
-   /verbs-body: its answer depends on the pieces that a body comes in. */
+   /verbs-body and no /parts: their answers depend on the pieces that a body comes in. */
 rv_server *fuzz_app_server(bool with_pieces);
 
 /* The same, speaking HTTP/2 as well, with small windows. */

@@ -283,6 +283,7 @@ void fuzz_jobs_end(void)
         struct fuzz_job *job = jobs;
         jobs = job->next;
         REQUIRE(job->is_answered != job->is_gone || job->is_left);
+        REQUIRE(job->form.is_over == job->form.is_begun && !job->form.part_is_open);
         free(job);
     }
     suspended_count = 0;

@@ -16,6 +16,17 @@ struct fuzz_job;
 typedef int fuzz_handler(rv_talk *talk, struct fuzz_job *job);
 typedef int fuzz_piece(rv_talk *talk, struct fuzz_job *job, rv_bytes octets, bool last);
 
+/* A form that is taken part by part (forms.h). */
+struct fuzz_job_form {
+    bool is_begun;
+    bool is_over; /* done or aborted */
+    bool is_paused;
+    bool part_is_open;
+    uint32_t parts;
+    uint64_t octets, part_octets;
+    uint64_t sum;
+};
+
 struct fuzz_job {
     struct fuzz_job *next;
     bool is_answered;
@@ -35,6 +46,7 @@ struct fuzz_job {
     uint64_t fail_at;
     uint64_t delay_ms;
     bool borrows;
+    struct fuzz_job_form form;
     size_t name_length; /* of the parameter "name", as it was at first */
     char name[32];
 };

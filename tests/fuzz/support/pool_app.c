@@ -5,6 +5,7 @@
 #include "fuzz/support/pool_app.h"
 
 #include "fuzz/support/conversation.h"
+#include "fuzz/support/disk.h"
 #include "fuzz/support/label.h"
 #include "fuzz/support/require.h"
 
@@ -307,6 +308,28 @@ static int pool_echo(rv_talk *talk, void *ctx)
     return result;
 }
 
+/* ---- uploads: on the worker, with their steps between those who wait at gates ---------------- */
+
+static int kept(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    int result = rv_text(talk, 200, "kept");
+    REQUIRE(result == (talk == NULL ? RV_EGONE : RV_OK));
+    return result;
+}
+
+static int to_disk(rv_talk *talk, void *ctx)
+{
+    fuzz_label(talk, "any", 0);
+    return fuzz_disk_form(talk, kept, ctx);
+}
+
+static int to_file(rv_talk *talk, void *ctx)
+{
+    fuzz_label(talk, "any", 0);
+    return fuzz_disk_body(talk, kept, ctx);
+}
+
 /* ---- the server ------------------------------------------------------------------------------ */
 
 rv_server *fuzz_pool_server(void)
@@ -325,12 +348,15 @@ rv_server *fuzz_pool_server(void)
                    .requests_per_connection_max = FUZZ_REQUESTS_OF_A_CONNECTION},
     };
     static const rv_route_options pooled = {.run = RV_ON_POOL};
+    static const rv_route_options streamed = {.body = RV_BODY_STREAMED};
     fuzz_pattern_make();
     rv_server *server = rv_server_new(&options);
     REQUIRE(server != NULL);
     rv_app *app = rv_default_app(server);
     REQUIRE(rv_route_with(app, "* /verbs", pool_verbs, NULL, &pooled) == RV_OK);
     REQUIRE(rv_route_with(app, "* /body", pool_echo, NULL, &pooled) == RV_OK);
+    REQUIRE(rv_route_with(app, "* /to-disk", to_disk, NULL, &streamed) == RV_OK);
+    REQUIRE(rv_route_with(app, "* /to-file/{name}", to_file, NULL, &streamed) == RV_OK);
     return server;
 }
 
@@ -344,4 +370,5 @@ void fuzz_pool_end(void)
     REQUIRE(count(ABSENT) == FUZZ_POOL_THREADS);
     REQUIRE(atomic_load(&lent_count) == 0);
     REQUIRE(atomic_load(&resumes_under_way) == 0);
+    fuzz_disk_end();
 }

@@ -8,6 +8,9 @@
  *    s   resumes its own talk: the answer comes on the worker, when the handler has returned
  *    .   returns RV_PENDING, if its talk has been resumed
  *    g   what is not allowed on the pool: rv_on_gone, rv_on_drain, rv_after_ms, rv_on_body
+ *
+ * /to-disk and /to-file/{name} (disk.h) run on the worker, and their steps wait for a pool thread while both
+ * are at gates.
  */
 #ifndef FUZZ_POOL_APP_H
 #define FUZZ_POOL_APP_H

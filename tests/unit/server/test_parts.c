@@ -37,8 +37,9 @@ static struct acceptor {
     bool pause;         /* after each call */
     bool paused;        /* nothing may be told now */
     rv_error fail_open, fail_data, fail_close;
-    bool answer_data; /* answer from data() */
-    rv_error reason;  /* of the abort */
+    bool answer_open, answer_data, answer_close; /* from these functions */
+    bool inside;                                 /* one of them is running */
+    rv_error reason;                             /* of the abort */
     bool aborted_open;
     rv_handle handle;
 } seen;
@@ -57,10 +58,14 @@ static void write_down(const char *format, ...)
     seen.length += (size_t)length;
 }
 
-static int go_on(rv_error error)
+static int go_on(rv_talk *talk, bool answer, rv_error error)
 {
     assert_int_equal(seen.ends, 0);
-    if (error != 0)
+    seen.inside = true;
+    if (answer)
+        assert_int_equal(rv_text(talk, 200, "early"), RV_OK);
+    seen.inside = false;
+    if (error != 0 || answer)
         return error;
     seen.paused = seen.pause;
     return seen.pause ? RV_FULL : RV_OK;
@@ -70,12 +75,11 @@ static int open_part(rv_talk *talk, const rv_part *part, void *ctx)
 {
     rv_bytes name = rv_part_name(part), file = rv_part_filename(part);
     rv_bytes type = rv_part_content_type(part), other = rv_part_header(part, "x-oTHER");
-    (void)talk;
     assert_ptr_equal(ctx, &seen);
     assert_false(seen.paused);
     assert_string_equal(seen.open_name, "");
     if (seen.fail_open != 0)
-        return seen.fail_open;
+        return go_on(talk, seen.answer_open, seen.fail_open);
     snprintf(seen.open_name, sizeof seen.open_name, "%.*s", (int)name.len, name.ptr);
     write_down("<%s", seen.open_name);
     rv_bytes facts[] = {file, type, other};
@@ -83,7 +87,7 @@ static int open_part(rv_talk *talk, const rv_part *part, void *ctx)
         if (facts[i].ptr != NULL)
             write_down(" %.*s", (int)facts[i].len, facts[i].ptr);
     write_down(">");
-    return go_on(0);
+    return go_on(talk, seen.answer_open, 0);
 }
 
 static int take_data(rv_talk *talk, rv_bytes octets, void *ctx)
@@ -93,20 +97,17 @@ static int take_data(rv_talk *talk, rv_bytes octets, void *ctx)
     assert_string_not_equal(seen.open_name, "");
     assert_true(octets.len > 0);
     write_down("%.*s", (int)octets.len, octets.ptr);
-    if (seen.answer_data)
-        return rv_text(talk, 200, "early");
-    return go_on(seen.fail_data);
+    return go_on(talk, seen.answer_data, seen.fail_data);
 }
 
 static int close_part(rv_talk *talk, void *ctx)
 {
-    (void)talk;
     assert_ptr_equal(ctx, &seen);
     assert_false(seen.paused);
     assert_string_not_equal(seen.open_name, "");
     write_down("</%s>", seen.open_name);
     seen.open_name[0] = '\0';
-    return go_on(seen.fail_close);
+    return go_on(talk, seen.answer_close, seen.fail_close);
 }
 
 static int all_done(rv_talk *talk, void *ctx)
@@ -122,6 +123,7 @@ static int all_done(rv_talk *talk, void *ctx)
 static void aborted(const rv_part *part, rv_error reason, void *ctx)
 {
     assert_ptr_equal(ctx, &seen);
+    assert_false(seen.inside);
     seen.ends++;
     seen.reason = reason;
     seen.aborted_open = part != NULL;
@@ -407,6 +409,35 @@ static int answer_from_elsewhere(rv_talk *talk, void *value)
     return rv_text(talk, 200, "elsewhere");
 }
 
+/* It is told when the function that has answered returns: only then is known whether the part was refused. */
+static void whichever_function_answers_the_part_that_is_open_is_aborted(void **state)
+{
+    bool *const functions[] = {&seen.answer_open, &seen.answer_data, &seen.answer_close};
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        begin_again();
+        *functions[i] = true;
+        as(i);
+        post("/", form);
+        expect_answer(200, "early");
+        assert_int_equal(seen.ends, 1);
+        assert_int_equal(seen.reason, RV_ESTATE);
+        assert_int_equal(seen.aborted_open, i < 2);
+    }
+}
+
+static void a_part_that_is_answered_and_refused_was_never_open(void **state)
+{
+    (void)state;
+    seen.answer_open = true;
+    seen.fail_open = RV_EINVAL;
+    post("/", form);
+    expect_answer(200, "early");
+    assert_int_equal(seen.ends, 1);
+    assert_int_equal(seen.reason, RV_EINVAL);
+    assert_false(seen.aborted_open);
+}
+
 static void an_answer_during_a_pause_ends_the_form(void **state)
 {
     (void)state;
@@ -530,6 +561,8 @@ int main(void)
         FACT(a_form_that_ends_too_early_is_400),
         FACT(what_a_function_returns_decides_about_the_status),
         FACT(an_answer_in_the_middle_ends_the_form),
+        FACT(whichever_function_answers_the_part_that_is_open_is_aborted),
+        FACT(a_part_that_is_answered_and_refused_was_never_open),
         FACT(an_answer_during_a_pause_ends_the_form),
         FACT(what_is_no_form_is_answered_at_once),
         FACT(a_route_with_whole_bodies_has_no_parts),
