@@ -81,6 +81,13 @@ function(rv_add_tests)
         target_link_libraries(${name} PRIVATE PkgConfig::jansson)
     endforeach()
 
+    # What is said of files, of the same ones as assets and of one as rv_file has it.
+    foreach(root assets file)
+        add_test(NAME run_wire_${root} COMMAND run_wire --${root})
+        set_tests_properties(run_wire_${root} PROPERTIES
+            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+            TIMEOUT 300)
+    endforeach()
     if(rv_tls)
         add_test(NAME run_wire_tls COMMAND run_wire --tls)
         set_tests_properties(run_wire_tls PROPERTIES

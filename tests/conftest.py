@@ -1,35 +1,29 @@
 """Fixtures of every test: servers that are started on free ports and end well."""
 
-import os
-
 import pytest
 
+from support import wire_folder as folder
 from support.server import Servers
-
-WIRE_FILE_TIME_S = 1234567890  # Fri, 13 Feb 2009 23:31:30 GMT
 
 
 @pytest.fixture(scope="session")
-def wire_file(tmp_path_factory):
-    """The file that wire_target serves at "/"."""
-    path = tmp_path_factory.mktemp("wire") / "index.html"
-    path.write_bytes(b"Hello, world\r\n")
-    os.utime(path, (WIRE_FILE_TIME_S, WIRE_FILE_TIME_S))
-    return path
+def wire_folder(tmp_path_factory):
+    """The folder that wire_target serves at "/"."""
+    return folder.make(tmp_path_factory.mktemp("wire"))
 
 
 @pytest.fixture
-def servers(wire_file):
+def servers(wire_folder):
     """Servers of one test."""
-    started = Servers(wire_file)
+    started = Servers(wire_folder)
     yield started
     started.stop_all()
 
 
 @pytest.fixture(scope="module")
-def module_servers(wire_file):
+def module_servers(wire_folder):
     """Servers that the tests of a file share."""
-    started = Servers(wire_file)
+    started = Servers(wire_folder)
     yield started
     started.stop_all()
 

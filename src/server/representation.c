@@ -68,12 +68,14 @@ static rv_error set_last_modified(struct rv_talk *talk, int64_t modified_s)
     return rv_set_header(talk, "Last-Modified", date);
 }
 
-/* Those of 200, 206 and 304 (RFC 9110 section 15.4.5). */
+/* Those of 200, 206 and 304. With 304 the client has the rest; a date is of use to it only where there is
+   no entity tag (RFC 9110 section 15.4.5). */
 static rv_error set_fields(struct rv_talk *talk, const struct rv_representation *what, int status)
 {
     rv_error error = 0;
     if (!what->no_conditions) {
-        error = set_last_modified(talk, what->modified_s);
+        if (status != 304 || what->etag == NULL)
+            error = set_last_modified(talk, what->modified_s);
         if (error == 0 && what->etag != NULL)
             error = rv_set_header(talk, "ETag", what->etag);
         if (error == 0)

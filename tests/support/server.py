@@ -152,9 +152,9 @@ class Server:
 class Servers:
     """Starts servers for one test or module and ends them all with it."""
 
-    def __init__(self, wire_file):
+    def __init__(self, wire_folder):
         self.started = []
-        self.wire_file = wire_file
+        self.wire_folder = wire_folder
 
     def start(self, command, **options):
         server = Server(command, **options)
@@ -174,11 +174,12 @@ class Servers:
         return self.start(["bash", "-c", script, "bash", program("rivulet"), "serve", "--demo",
                            *arguments], pass_fds=[listener.fileno()])
 
-    def wire(self, preset="asan", listen="127.0.0.1:0", tls=False, **numbers):
+    def wire(self, preset="asan", listen="127.0.0.1:0", tls=False, root="folder", **numbers):
         """wire_target; `head_timeout_ms=500` becomes `--head-timeout-ms 500`. With `tls` it has a
-        second address, which speaks that."""
+        second address, which speaks that. `root` is how it serves its folder."""
         popen = {key: numbers.pop(key) for key in ("preexec_fn", "expect_end") if key in numbers}
-        command = [program("wire_target", preset), str(self.wire_file), "--listen", listen]
+        command = [program("wire_target", preset), str(self.wire_folder), "--root", root,
+                   "--listen", listen]
         if tls:
             command += ["--tls-listen", "127.0.0.1:0"]
             popen["addresses"] = 2

@@ -25,7 +25,7 @@ static void start(rv_limits limits)
 {
     server = rv_server_new(&(rv_server_options){.workers = 1, .pool_threads = 1, .limits = limits});
     assert_non_null(server);
-    assert_int_equal(wire_app_add_routes(server, "/dev/null"), RV_OK);
+    assert_int_equal(wire_app_add_routes(server, WIRE_FOLDER, "."), RV_OK);
     client = rv_test_new(server);
     assert_non_null(client);
 }

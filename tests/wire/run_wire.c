@@ -8,8 +8,8 @@
 #include "wire/wire_app.h"
 #include "wire/wire_case.h"
 #include "wire/wire_client.h"
+#include "wire/wire_folder.h"
 
-#include <fcntl.h>
 #include <regex.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,14 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #define CASES "tests/wire/cases"
 #define GOOD_REQUEST "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-#define FILE_CONTENT "Hello, world\r\n"
 
 static rv_server *server;
 static bool over_tls;
@@ -402,23 +399,39 @@ static struct wire_validators fetch_validators(void)
     return validators;
 }
 
-static int run_all(const struct wire_cases *cases)
+/* Of "/" as assets, or as one file: what is said of files. Of a folder: everything. */
+static bool is_of(const struct wire_case *wire_case, enum wire_root root)
+{
+    static const char *const of_assets[] = {"conditional", "ranges", "paths", "files", NULL};
+    static const char *const of_file[] = {"conditional", "ranges", NULL};
+    if (root == WIRE_FOLDER)
+        return true;
+    for (const char *const *group = root == WIRE_ASSETS ? of_assets : of_file; *group != NULL;
+         group++)
+        if (strcmp(wire_case->group, *group) == 0)
+            return true;
+    return false;
+}
+
+static int run_all(const struct wire_cases *cases, enum wire_root root)
 {
     static const struct {
         const char *name;
         CMUnitTestFunction function;
     } modes[] = {{"as given", run_as_given}, {"split", run_split}, {"pipelined", run_pipelined}};
-    size_t count = cases->count * 3;
-    struct CMUnitTest *tests = calloc(count, sizeof *tests);
+    size_t count = 0;
+    struct CMUnitTest *tests = calloc(cases->count * 3, sizeof *tests);
     if (tests == NULL)
         return 1;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < cases->count * 3; i++) {
         struct wire_case *wire_case = &cases->all[i / 3];
         char *name;
+        if (!is_of(wire_case, root))
+            continue;
         if (asprintf(&name, "%s %s, %s: %s", wire_case->group, wire_case->id, modes[i % 3].name,
                      wire_case->note) < 0)
             return 1;
-        tests[i] = (struct CMUnitTest){
+        tests[count++] = (struct CMUnitTest){
             .name = name, .test_func = modes[i % 3].function, .initial_state = wire_case};
     }
     int failed = _cmocka_run_group_tests("wire", tests, count, NULL, NULL);
@@ -428,35 +441,35 @@ static int run_all(const struct wire_cases *cases)
     return failed > 0 ? 1 : 0;
 }
 
-int main(int argc, char **argv)
+static int run(enum wire_root root)
 {
-    over_tls = argc > 1 && strcmp(argv[1], "--tls") == 0;
-    if (argc > 1 + over_tls) /* such as "*RL0?*split*" */
-        cmocka_set_test_filter(argv[1 + over_tls]);
-    char directory[] = "/tmp/rivulet-wire-XXXXXX", path[64];
-    if (mkdtemp(directory) == NULL)
-        return 1;
-    snprintf(path, sizeof path, "%s/index.html", directory);
-    FILE *file = fopen(path, "w");
-    if (file == NULL || fputs(FILE_CONTENT, file) < 0 || fclose(file) != 0)
-        return 1;
-    /* Last-Modified: Fri, 13 Feb 2009 23:31:30 GMT. One of this very second would be weak. */
-    struct timespec times[2] = {{1234567890, 0}, {1234567890, 0}};
-    if (utimensat(AT_FDCWD, path, times, 0) != 0)
-        return 1;
-
+    const char *folder = wire_folder_make();
     server = rv_server_new(&(rv_server_options){.workers = 1, .pool_threads = 1});
-    if (server == NULL || wire_app_add_routes(server, path) != RV_OK)
+    if (server == NULL || wire_app_add_routes(server, root, folder) != RV_OK)
         return 1;
     if (over_tls && (rv_listen_tls(server, "127.0.0.1:0") != 0 || rv_tls_self_signed(server, NULL)))
         return 1;
     struct wire_validators validators = fetch_validators();
     struct wire_cases cases = wire_cases_load(CASES, &validators);
-    int status = run_all(&cases);
+    int status = run_all(&cases, root);
     wire_cases_free(&cases);
     rv_server_free(server);
     wire_app_join();
-    unlink(path);
-    rmdir(directory);
+    wire_folder_remove();
     return status;
+}
+
+int main(int argc, char **argv)
+{
+    enum wire_root root = WIRE_FOLDER;
+    int at = 1;
+    for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
+        if (strcmp(argv[at], "--tls") == 0)
+            over_tls = true;
+        else if (!wire_root_read(argv[at] + 2, &root))
+            return 1;
+    }
+    if (at < argc) /* such as "*RL0?*split*" */
+        cmocka_set_test_filter(argv[at]);
+    return run(root);
 }

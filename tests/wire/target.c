@@ -1,10 +1,10 @@
 /*
  * wire_target: the handlers of the wire cases behind real sockets.
  *
- *   wire_target FILE [--listen ADDRESS]... [--tls-listen ADDRESS]... [--workers N] [--pool N]
- *                    [--backlog N] [--grace-ms N] [--LIMIT N]...
+ *   wire_target FOLDER [--root folder|assets|file] [--listen ADDRESS]... [--tls-listen ADDRESS]...
+ *                      [--workers N] [--pool N] [--backlog N] [--grace-ms N] [--LIMIT N]...
  *
- * FILE is served at "/". TLS has a certificate of the moment. Each limit of rv_limits is an option,
+ * FOLDER is served at "/", by default with rv_files (wire_root.h). TLS has a certificate of the moment. Each limit of rv_limits is an option,
  * with dashes in its name, such as --head-timeout-ms: tests of time are quick that way. The addresses
  * are printed once it listens.
  */
@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static enum wire_root root = WIRE_FOLDER;
 
 static const char *scheme_of(const rv_server *server, size_t index, const char *address)
 {
@@ -91,6 +93,11 @@ static bool is_listen(const char *option)
     return strcmp(option, "--listen") == 0 || strcmp(option, "--tls-listen") == 0;
 }
 
+static bool set_root(const char *option, const char *name)
+{
+    return strcmp(option, "--root") == 0 && wire_root_read(name, &root);
+}
+
 static rv_error listen_where_told(rv_server *server, int argc, char **argv)
 {
     rv_error error = RV_OK;
@@ -107,7 +114,7 @@ static rv_error listen_where_told(rv_server *server, int argc, char **argv)
 
 static int run(rv_server *server, int argc, char **argv)
 {
-    rv_error error = wire_app_add_routes(server, argv[1]);
+    rv_error error = wire_app_add_routes(server, root, argv[1]);
     if (error == RV_OK)
         error = listen_where_told(server, argc, argv);
     if (error == RV_OK)
@@ -122,11 +129,12 @@ int main(int argc, char **argv)
     rv_server_options options = {
         .hooks = {.on_start = print_addresses, .on_error = print_error, .on_log = print_log}};
     if (argc < 2 || argc % 2 != 0) {
-        fprintf(stderr, "usage: wire_target FILE [--OPTION VALUE]...\n");
+        fprintf(stderr, "usage: wire_target FOLDER [--OPTION VALUE]...\n");
         return 1;
     }
     for (int i = 2; i < argc; i += 2) {
-        if (!is_listen(argv[i]) && !set_number(&options, argv[i], argv[i + 1])) {
+        if (!is_listen(argv[i]) && !set_root(argv[i], argv[i + 1]) &&
+            !set_number(&options, argv[i], argv[i + 1])) {
             fprintf(stderr, "wire_target: %s %s: no such option\n", argv[i], argv[i + 1]);
             return 1;
         }

@@ -1,7 +1,7 @@
 """The wire cases over real sockets, against wire_target.
 
-Each case runs twice: as it is given, and cut into random segments (the same ones each time). All
-run at once in threads, because most of their time is waiting for silence; then each is judged in a
+Each case runs twice: as it is given, and cut into random segments (the same ones each time). Those
+that are about files run once more, against the same files as assets. All run at once in threads, because most of their time is waiting for silence; then each is judged in a
 test of its own. README.md beside this file tells the form of the cases.
 """
 
@@ -17,6 +17,7 @@ import pytest
 
 from support import answers
 from support.client import GET, Client, ask_once
+from support.wire_folder import fetch_validators
 
 THREADS = 48
 SILENCE_S = 0.3
@@ -24,16 +25,19 @@ TIMEOUT_S = 15.0
 KEYS = {"id", "source", "note", "send", "expect", "also", "interim", "awaits", "half_close",
         "octets", "pause_ms", "advance_ms", "head_responses", "template",
         "unannounced"}
+OF_ASSETS = {"conditional", "ranges", "paths", "files"}
 
 
 def load_cases():
-    cases = []
-    for path in sorted((pathlib.Path(__file__).parent / "cases").glob("*.json")):
-        cases += json.loads(path.read_text(encoding="utf-8"))["cases"]
-    return cases
+    """By the names of their files."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8"))["cases"]
+            for path in sorted((pathlib.Path(__file__).parent / "cases").glob("*.json"))}
 
 
-CASES = load_cases()
+GROUPS = load_cases()
+CASES = [case for group in GROUPS.values() for case in group]
+RUNS = [(case, mode) for case in CASES for mode in ("as given", "cut")]
+RUNS += [(case, "assets") for group in OF_ASSETS for case in GROUPS[group]]
 
 
 # ---- from a case to octets -----------------------------------------------------------------------
@@ -62,15 +66,6 @@ def random_segments(case, validators):
     chance = random.Random("rivulet " + case["id"])
     cuts = sorted(chance.randrange(len(octets) + 1) for _ in range(chance.randint(1, 12)))
     return [octets[a:b] for a, b in zip([0] + cuts, cuts + [len(octets)]) if a < b]
-
-
-def fetch_validators(port):
-    fields = ask_once(port).fields
-    etag, date = fields.get("ETag"), fields.get("Last-Modified")
-    when = time.strptime(date, "%a, %d %b %Y %H:%M:%S GMT")
-    return {"{etag}": etag, "{etags}": etag.removeprefix("W/"), "{lm}": date,
-            "{lm850}": time.strftime("%A, %d-%b-%y %H:%M:%S GMT", when),
-            "{lmasc}": time.strftime("%a %b %e %H:%M:%S %Y", when)}
 
 
 # ---- running -------------------------------------------------------------------------------------
@@ -130,19 +125,25 @@ def attempt(case, segments, port, as_given):
         return failure
 
 
+def octets_to_send(case, mode, validators):
+    if mode == "cut":
+        return random_segments(case, validators)
+    given = segments_of(case, validators)
+    return [bytes([octet]) for octet in b"".join(given)] if case.get("octets") else given
+
+
 @pytest.fixture(scope="module")
-def results(wire):
+def results(wire, module_servers):
     """By id and mode: what came back, or the failure."""
-    validators = fetch_validators(wire.port)
+    assets = module_servers.wire(workers=2, root="assets")
+    validators = {server: fetch_validators(server.port) for server in (wire, assets)}
     collected = {}
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
-        for case in CASES:
-            given = segments_of(case, validators)
-            if case.get("octets"):
-                given = [bytes([octet]) for octet in b"".join(given)]
-            cut = random_segments(case, validators)
-            collected[case["id"], "as given"] = pool.submit(attempt, case, given, wire.port, True)
-            collected[case["id"], "cut"] = pool.submit(attempt, case, cut, wire.port, False)
+        for case, mode in RUNS:
+            server = assets if mode == "assets" else wire
+            octets = octets_to_send(case, mode, validators[server])
+            collected[case["id"], mode] = pool.submit(attempt, case, octets, server.port,
+                                                      mode != "cut")
     return {key: future.result() for key, future in collected.items()}
 
 
@@ -187,10 +188,9 @@ def judge(case, result, as_given):
         assert interim == case["interim"]
 
 
-@pytest.mark.parametrize("mode", ["as given", "cut"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case,mode", RUNS, ids=[f"{case['id']}-{mode}" for case, mode in RUNS])
 def test_case(case, mode, results):
-    judge(case, results[case["id"], mode], mode == "as given")
+    judge(case, results[case["id"], mode], mode != "cut")
 
 
 def test_ids_are_unique():

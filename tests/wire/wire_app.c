@@ -10,13 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- files ------------------------------------------------------------------------------------- */
-
-static int serve_file(rv_talk *talk, void *ctx)
-{
-    return rv_file(talk, ctx, NULL);
-}
-
 /* ---- bodies in --------------------------------------------------------------------------------- */
 
 static int echo(rv_talk *talk, void *ctx)
@@ -455,13 +448,11 @@ static const struct {
     {"GET /deferred", defer, NULL, NULL},
 };
 
-rv_error wire_app_add_routes(rv_server *server, const char *file_path)
+rv_error wire_app_add_routes(rv_server *server, enum wire_root root, const char *folder)
 {
     memset(big_page, 'X', sizeof big_page);
     rv_app *app = rv_default_app(server);
-    rv_error error = rv_route(app, "GET /", serve_file, (void *)file_path);
-    if (error == RV_OK)
-        error = rv_route(app, "GET /index.html", serve_file, (void *)file_path);
+    rv_error error = wire_root_add(app, root, folder);
     for (size_t i = 0; error == RV_OK && i < sizeof routes / sizeof *routes; i++)
         error = rv_route_with(app, routes[i].pattern, routes[i].handler, (void *)routes[i].ctx,
                               routes[i].options);

@@ -208,7 +208,7 @@ static void a_file_from_the_future_was_modified_now(void **state)
 
 /* ---- conditions -------------------------------------------------------------------------------- */
 
-static void a_copy_that_is_fresh_is_304_with_its_validators(void **state)
+static void a_copy_that_is_fresh_is_304_with_its_tag(void **state)
 {
     (void)state;
     char tag[128];
@@ -216,7 +216,7 @@ static void a_copy_that_is_fresh_is_304_with_its_validators(void **state)
     get_with("If-None-Match", tag);
     expect_answer(304, "");
     expect_field("ETag", tag);
-    expect_field("Last-Modified", MODIFIED);
+    expect_field("Last-Modified", NULL); /* the tag is enough */
     expect_field("Content-Length", NULL);
     expect_field("Content-Type", NULL);
     get_with("If-None-Match", "*");
@@ -522,7 +522,7 @@ int main(void)
         FACT(type_and_entity_tag_may_be_the_programs),
         FACT(the_entity_tag_changes_with_size_and_time),
         FACT(a_file_from_the_future_was_modified_now),
-        FACT(a_copy_that_is_fresh_is_304_with_its_validators),
+        FACT(a_copy_that_is_fresh_is_304_with_its_tag),
         FACT(a_copy_that_is_stale_is_replaced),
         FACT(tags_on_several_lines_are_one_list),
         FACT(a_condition_that_does_not_hold_is_412),
