@@ -426,6 +426,9 @@ RV_API rv_bytes rv_response_header(const rv_talk *talk, const char *name);
 RV_API bool rv_response_header_at(const rv_talk *talk, size_t index, rv_bytes *name,
                                   rv_bytes *value);
 
+/* The status that the response has, or will have when its head leaves; 0: there is none yet. */
+RV_API int rv_response_status(const rv_talk *talk);
+
 /* The reason phrase beside the status that the answer will have, at most 128 octets. Only HTTP/1 has one,
    and no client should care. RV_ESTATE when the head has been sent. */
 RV_API rv_error rv_set_reason(rv_talk *talk, const char *reason);
@@ -594,6 +597,22 @@ RV_API rv_bytes rv_mount(const rv_talk *talk);
  * The prefix is compared with the decoded path, in which "//" counts as "/". Before the start.
  */
 RV_API rv_error rv_before(rv_app *app, const char *prefix, rv_handler handler, void *ctx);
+
+/*
+ * Adds an after-handler, for a prefix as rv_before has it. After-handlers run when a response has its
+ * status and its fields and the head is about to leave: of a whole answer, when it is given; of a streamed
+ * one, at its first write, or at its end without one. They may read rv_response_status, and set, add and
+ * remove fields (not Content-Length: RV_ESTATE) and cookies; what answers or writes is RV_ESTATE to them.
+ * They return RV_OK; anything else is told to on_error, and the response leaves all the same.
+ *
+ * All responses of the app have them, those of before-handlers and of the library too: 404, 405, 413, 500,
+ * redirects, 304. What is answered before an app is found (a target that is none, 417) is the default
+ * app's, and what cannot be read has none. They run in the reverse of the order they were added, so that
+ * the first is around all others, on the thread where the answer is given: a pool thread, or the worker,
+ * also for routes of the pool, so that none may block. When an answer cannot be given after all, and a 500
+ * is, they run for that as well. Before the start.
+ */
+RV_API rv_error rv_after(rv_app *app, const char *prefix, rv_handler handler, void *ctx);
 
 /* Leaves the talk to another handler: what that returns is to be returned. RV_ESTATE: it is answered
    already, or its response has begun; RV_EINVAL: no handler. */

@@ -1,6 +1,6 @@
 /*
  * Making apps (app.h): their options are checked and copied, they are put into the order in which they
- * are asked, and get routes and before-handlers.
+ * are asked, and get routes, before- and after-handlers.
  */
 #include "server/session_track.h"
 #include "server/app.h"
@@ -235,7 +235,7 @@ rv_error rv_app_set(rv_app *app, const rv_app_options *options)
     return error;
 }
 
-/* ---- routes and before-handlers --------------------------------------------------------------------------- */
+/* ---- routes, before- and after-handlers --------------------------------------------------------------------------- */
 
 rv_error rv_route_with(rv_app *app, const char *pattern, rv_handler handler, void *ctx,
                        const rv_route_options *options)
@@ -259,48 +259,64 @@ rv_error rv_route(rv_app *app, const char *pattern, rv_handler handler, void *ct
     return rv_route_with(app, pattern, handler, ctx, NULL);
 }
 
-static rv_error add_before(struct rv_app *app, size_t at, const char *prefix, rv_handler handler,
-                           void *ctx)
+static rv_error add_side_handler(struct rv_app *app, struct rv_side_handlers *to, size_t at,
+                                 const char *prefix, rv_handler handler, void *ctx)
 {
-    struct rv_before *befores =
-        realloc(app->befores, (app->before_count + 1) * sizeof *app->befores);
-    char *copy = befores == NULL ? NULL : copy_prefix(prefix);
-    if (befores != NULL)
-        app->befores = befores;
+    struct rv_side_handler *list = realloc(to->list, (to->count + 1) * sizeof *list);
+    char *copy = list == NULL ? NULL : copy_prefix(prefix);
+    if (list != NULL)
+        to->list = list;
     if (copy == NULL)
         return rv_server_misconfigured(app->server, RV_ENOMEM, "out of memory");
-    memmove(befores + at + 1, befores + at, (app->before_count - at) * sizeof *befores);
-    befores[at] = (struct rv_before){copy, handler, ctx};
-    app->before_count++;
+    memmove(list + at + 1, list + at, (to->count - at) * sizeof *list);
+    list[at] = (struct rv_side_handler){copy, handler, ctx};
+    to->count++;
     return 0;
+}
+
+/* `which`: "before" or "after". */
+static rv_error add_checked(struct rv_app *app, struct rv_side_handlers *to, const char *which,
+                            const char *prefix, rv_handler handler, void *ctx)
+{
+    const char *fault = handler == NULL ? "a handler is needed"
+                                        : "must be like \"/admin\", without any of ; ? # % { }";
+    if (atomic_load(&app->server->phase) != RV_SERVER_IDLE)
+        return rv_server_fail(app->server, RV_ESTATE, "%s-handlers are added before the start",
+                              which);
+    if (handler == NULL || !is_prefix(prefix))
+        return rv_server_misconfigured(app->server, RV_EINVAL, "%s \"%s\": %s", which,
+                                       prefix == NULL ? "" : prefix, fault);
+    return add_side_handler(app, to, to->count, prefix, handler, ctx);
 }
 
 rv_error rv_before(rv_app *app, const char *prefix, rv_handler handler, void *ctx)
 {
-    rv_error error = need_idle(app->server, "before-handlers are added");
-    if (error != 0)
-        return error;
-    if (handler == NULL || !is_prefix(prefix))
-        return rv_server_misconfigured(app->server, RV_EINVAL, "before \"%s\": %s",
-                                       prefix == NULL ? "" : prefix,
-                                       handler == NULL ? "a handler is needed"
-                                                       : "must be like \"/admin\", without any of "
-                                                         "; ? # % { }");
-    return add_before(app, app->before_count, prefix, handler, ctx);
+    return add_checked(app, &app->befores, "before", prefix, handler, ctx);
+}
+
+rv_error rv_after(rv_app *app, const char *prefix, rv_handler handler, void *ctx)
+{
+    return add_checked(app, &app->afters, "after", prefix, handler, ctx);
 }
 
 rv_error rv_app_add_first(struct rv_app *app, rv_handler handler, void *ctx)
 {
-    return add_before(app, 0, NULL, handler, ctx);
+    return add_side_handler(app, &app->befores, 0, NULL, handler, ctx);
+}
+
+static void free_side_handlers(struct rv_side_handlers *handlers)
+{
+    for (size_t i = 0; i < handlers->count; i++)
+        free(handlers->list[i].prefix);
+    free(handlers->list);
 }
 
 void rv_app_clear(struct rv_app *app)
 {
     rv_route_table_free(&app->routes);
     rv_default_fields_free(&app->defaults);
-    for (size_t i = 0; i < app->before_count; i++)
-        free(app->befores[i].prefix);
-    free(app->befores);
+    free_side_handlers(&app->befores);
+    free_side_handlers(&app->afters);
     rv_session_tracker_free(app->sessions);
     free(app->mount);
     free(app->hosts);

@@ -1,6 +1,6 @@
 /*
  * Apps: sets of routes with what they have in common - where they are mounted, the hosts they answer
- * for, default fields, before-handlers, an error page. Built before the server starts, then only read,
+ * for, default fields, before- and after-handlers, an error page. Built before the server starts, then only read,
  * by all workers at once. The server owns them.
  */
 #ifndef RV_SERVER_APP_H
@@ -27,10 +27,16 @@ const char *rv_default_fields_copy(struct rv_default_fields *fields,
                                    const rv_default_header *headers);
 void rv_default_fields_free(struct rv_default_fields *fields);
 
-struct rv_before {
+/* A before- or after-handler. */
+struct rv_side_handler {
     char *prefix; /* owned; without a slash at its end: "" covers everything */
     rv_handler handler;
     void *ctx;
+};
+
+struct rv_side_handlers {
+    struct rv_side_handler *list; /* owned */
+    size_t count;
 };
 
 struct rv_app {
@@ -39,9 +45,9 @@ struct rv_app {
     char *mount; /* owned; without a slash at its end; NULL, as "": the root */
     char *hosts; /* owned; separated by spaces; NULL: every host */
     struct rv_default_fields defaults;
-    rv_app_options options;    /* its callbacks and flags; pointers to text are void */
-    struct rv_before *befores; /* owned; in the order they run */
-    size_t before_count;
+    rv_app_options options;              /* its callbacks and flags; pointers to text are void */
+    struct rv_side_handlers befores;     /* in the order they run */
+    struct rv_side_handlers afters;      /* the last one runs first */
     struct rv_session_tracker *sessions; /* owned; NULL: its handlers have none */
 };
 
@@ -58,7 +64,8 @@ bool rv_app_has_host(const struct rv_app *app, rv_bytes authority);
    is left of it: "/" at least. */
 bool rv_app_covers(const struct rv_app *app, rv_bytes path, rv_bytes *below);
 
-/* Is a decoded path at or below the prefix of a before-handler? Empty segments do not count. */
-bool rv_before_covers(const struct rv_app *app, const struct rv_before *before, rv_bytes path);
+/* Is a decoded path at or below the prefix of a before- or after-handler? Empty segments do not count. */
+bool rv_side_handler_covers(const struct rv_app *app, const struct rv_side_handler *handler,
+                            rv_bytes path);
 
 #endif

@@ -76,7 +76,8 @@ static bool take_prefix(rv_bytes *path, rv_bytes prefix)
     return true;
 }
 
-bool rv_before_covers(const struct rv_app *app, const struct rv_before *before, rv_bytes path)
+bool rv_side_handler_covers(const struct rv_app *app, const struct rv_side_handler *handler,
+                            rv_bytes path)
 {
-    return take_prefix(&path, rv_str(app->mount)) && take_prefix(&path, rv_str(before->prefix));
+    return take_prefix(&path, rv_str(app->mount)) && take_prefix(&path, rv_str(handler->prefix));
 }

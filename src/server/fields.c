@@ -44,7 +44,9 @@ static bool taken_over(struct rv_talk *talk, rv_bytes name, rv_bytes value, rv_e
     *error = 0;
     if (is(name, "Content-Length")) {
         uint64_t length;
-        if (!rv_bytes_to_u64(value, &length) || length > INT64_MAX) {
+        if (talk->response == RV_RESPONSE_LEAVING) {
+            *error = RV_ESTATE; /* the content is there already */
+        } else if (!rv_bytes_to_u64(value, &length) || length > INT64_MAX) {
             *error = RV_EINVAL;
         } else {
             talk->length = length;
@@ -159,6 +161,8 @@ rv_error rv_remove_header(rv_talk *talk, const char *name)
     rv_error error = check(talk, field, RV_LIT(""));
     if (error != 0)
         return error;
+    if (is(field, "Content-Length") && talk->response == RV_RESPONSE_LEAVING)
+        return RV_ESTATE;
     if (is(field, "Content-Length"))
         talk->length_set = false;
     else if (is(field, "Connection"))
@@ -188,6 +192,11 @@ bool rv_response_header_at(const rv_talk *talk, size_t index, rv_bytes *name, rv
     *name = field->name;
     *value = field->value;
     return true;
+}
+
+int rv_response_status(const rv_talk *talk)
+{
+    return talk == NULL || talk->response == RV_RESPONSE_NONE ? 0 : talk->status;
 }
 
 rv_error rv_set_reason(rv_talk *talk, const char *reason)

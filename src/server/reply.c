@@ -6,6 +6,7 @@
 
 #include "http/html.h"
 #include "http/status.h"
+#include "server/after.h"
 #include "server/pool.h"
 #include "server/wire.h"
 
@@ -42,6 +43,7 @@ rv_error rv_answer(struct rv_talk *talk, int status, const char *content_type,
         return RV_EINVAL;
     }
     talk->status = status;
+    rv_head_leaves(talk);
     talk->response = RV_RESPONSE_ENDED;
     if (talk->on_pool)
         return rv_pool_leave_answer(talk, content_type, content);

@@ -2,6 +2,7 @@
  * Step 6: streamed responses. These are the verbs: they check and account on the thread that runs the
  * handler. What they let pass goes to the wire, or from a pool thread through the talk's channel.
  */
+#include "server/after.h"
 #include "server/pool.h"
 #include "server/wire.h"
 
@@ -16,6 +17,7 @@ rv_error rv_begin(rv_talk *talk, int status)
     if (status < 200 || status > 999)
         return RV_EINVAL;
     talk->status = status;
+    talk->afters_run = false;
     talk->response = RV_RESPONSE_BEGUN;
     return 0;
 }
@@ -36,6 +38,8 @@ static rv_error admit(struct rv_talk *talk, rv_bytes piece)
         return RV_ELIMIT;
     if (!talk->on_pool && (talk->conn == NULL || talk->cut))
         return RV_EGONE;
+    if (talk->response == RV_RESPONSE_BEGUN)
+        rv_head_leaves(talk);
     talk->written += piece.len;
     talk->response = RV_RESPONSE_OPEN;
     return 0;
@@ -88,7 +92,8 @@ rv_error rv_on_drain(rv_talk *talk, rv_handler drained, void *ctx)
     if (talk == NULL)
         return RV_EGONE;
     if (talk->on_pool || talk->response == RV_RESPONSE_NONE ||
-        talk->response == RV_RESPONSE_ENDED || talk->conn == NULL)
+        talk->response == RV_RESPONSE_LEAVING || talk->response == RV_RESPONSE_ENDED ||
+        talk->conn == NULL)
         return RV_ESTATE;
     if (drained == NULL)
         return RV_EINVAL;
@@ -115,6 +120,8 @@ rv_error rv_end(rv_talk *talk)
         return RV_ESTATE;
     }
     bool empty = talk->response == RV_RESPONSE_BEGUN;
+    if (empty)
+        rv_head_leaves(talk);
     talk->response = RV_RESPONSE_ENDED;
     if (talk->on_pool)
         return 0; /* the worker ends it when the handler has returned */

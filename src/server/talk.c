@@ -153,12 +153,12 @@ bool rv_talk_keep(struct rv_talk *talk)
 /* ---- running ---------------------------------------------------------------------------------------- */
 
 /* The next before-handler that concerns this talk; NULL: its own handler is next. */
-static const struct rv_before *next_before(struct rv_talk *talk)
+static const struct rv_side_handler *next_before(struct rv_talk *talk)
 {
     const struct rv_app *app = talk->app;
-    while (talk->befores_run < app->before_count) {
-        const struct rv_before *before = &app->befores[talk->befores_run++];
-        if (rv_before_covers(app, before, rv_path(talk)))
+    while (talk->befores_run < app->befores.count) {
+        const struct rv_side_handler *before = &app->befores.list[talk->befores_run++];
+        if (rv_side_handler_covers(app, before, rv_path(talk)))
             return before;
     }
     return NULL;
@@ -166,7 +166,7 @@ static const struct rv_before *next_before(struct rv_talk *talk)
 
 static int run_befores(rv_talk *talk, void *ctx)
 {
-    const struct rv_before *before;
+    const struct rv_side_handler *before;
     (void)ctx;
     while ((before = next_before(talk)) != NULL) {
         int result = before->handler(talk, before->ctx);
@@ -183,7 +183,7 @@ void rv_talk_start(struct rv_talk *talk)
     rv_handler handler = route->handler;
     void *ctx = route->ctx;
     talk->param_table = NULL; /* made before the body was there */
-    if (talk->app->before_count > 0) {
+    if (talk->app->befores.count > 0) {
         talk->before_handler = true;
         handler = run_befores;
     }

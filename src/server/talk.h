@@ -44,8 +44,9 @@ enum rv_body_phase {
 
 enum rv_response_phase {
     RV_RESPONSE_NONE,
-    RV_RESPONSE_BEGUN, /* rv_begin; the head has not left */
-    RV_RESPONSE_OPEN,  /* the head has left (verb side: its piece was handed on) */
+    RV_RESPONSE_BEGUN,   /* rv_begin; the head has not left */
+    RV_RESPONSE_LEAVING, /* after-handlers run, whose last word it is */
+    RV_RESPONSE_OPEN,    /* the head has left (verb side: its piece was handed on) */
     RV_RESPONSE_ENDED,
 };
 
@@ -140,6 +141,7 @@ struct rv_talk {
 
     /* response, verb side */
     enum rv_response_phase response;
+    bool afters_run; /* of a streamed response: the after-handlers are through */
     int status;
     bool length_set;                     /* by a Content-Length field of the application */
     bool close_asked;                    /* by a Connection field of the application */

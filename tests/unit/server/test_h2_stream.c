@@ -532,6 +532,41 @@ static void a_resume_after_a_reset_finds_nobody(void **state)
     assert_int_equal(exchange->status, 0);
 }
 
+static int say_status(rv_talk *talk, void *ctx)
+{
+    char text[16];
+    (void)ctx;
+    snprintf(text, sizeof text, "%d", rv_response_status(talk));
+    return rv_set_header(talk, "x-status", text);
+}
+
+static int stream_two(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    rv_begin(talk, 203);
+    rv_write(talk, RV_LIT("to"));
+    return rv_write(talk, RV_LIT("gether"));
+}
+
+static void after_handlers_have_the_last_word_on_the_head(void **state)
+{
+    (void)state;
+    assert_int_equal(rv_after(rv_default_app(tested), NULL, say_status, NULL), 0);
+    route("GET /whole", hello, NULL);
+    route("GET /streamed", stream_two, NULL);
+    route_with("GET /pool", stream_two, NULL, (rv_route_options){.run = RV_ON_POOL});
+    open_peer();
+    static const struct {
+        const char *path, *status;
+    } cases[] = {{"/whole", "200"}, {"/streamed", "203"}, {"/pool", "203"}, {"/none", "404"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct h2_exchange *exchange = h2_get(&peer, cases[i].path);
+        h2_client_pump(&peer);
+        assert_true(exchange->ended);
+        assert_string_equal(h2_field(&exchange->fields, "x-status"), cases[i].status);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -558,6 +593,7 @@ int main(void)
         FACT(the_version_is_2_0),
         FACT(a_suspended_talk_is_answered_later),
         FACT(a_resume_after_a_reset_finds_nobody),
+        FACT(after_handlers_have_the_last_word_on_the_head),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
