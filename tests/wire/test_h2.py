@@ -1,4 +1,5 @@
-"""The HTTP/2 wire cases over real sockets, against wire_target.
+"""The HTTP/2 wire cases over real sockets, against wire_target; and the cases of HTTP/1 that are about
+files, translated.
 
 Each case runs in the clear as it is given, in the clear octet by octet, and over TLS cut into random
 segments (the same ones each time). All run at once in threads; then each is judged in a test of its
@@ -6,8 +7,6 @@ own. README.md beside this file tells the form of the cases.
 """
 
 import concurrent.futures
-import json
-import pathlib
 import random
 import ssl
 import time
@@ -17,6 +16,8 @@ import pytest
 from support import h2_case
 from support import h2_frames as h2
 from support.h2_client import H2Client, ask_once
+from support.wire_case import OF_FILES, check_also, has_http2, http2_steps, in_http2, load
+from support.wire_folder import fetch_validators
 
 THREADS = 16
 SILENCE_S = 0.2
@@ -26,14 +27,9 @@ OCTETS_MAX = 4000  # sent one by one; more are cut into random segments
 BARRIER = b"barrier!"
 
 
-def load_cases():
-    cases = []
-    for path in sorted((pathlib.Path(__file__).parent / "h2_cases").glob("*.json")):
-        cases += json.loads(path.read_text(encoding="utf-8"))["cases"]
-    return cases
-
-
-CASES = load_cases()
+CASES = [case for group in load("h2_cases").values() for case in group]
+CASES += [in_http2(case) for name, group in load().items() if name in OF_FILES
+          for case in group if has_http2(case)]
 
 
 # ---- running -------------------------------------------------------------------------------------
@@ -125,6 +121,10 @@ def target(module_servers):
 @pytest.fixture(scope="module")
 def results(target):
     """By id and mode: what came back, or the failure."""
+    validators = fetch_validators(target.port)
+    for case in CASES:
+        if "of" in case:
+            case["send"] = http2_steps(case["of"], validators)
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         running = {(case["id"], mode): pool.submit(attempt, case, mode, target.ports)
                    for case in CASES for mode in MODES}
@@ -133,19 +133,9 @@ def results(target):
 
 # ---- judging -------------------------------------------------------------------------------------
 
-def check_also(also, reader):
+def check_response(also, reader):
     stream = reader.streams[also["stream"]]
-    body = stream.body.decode("latin-1")
-    for name, value in also.get("has", {}).items():
-        assert stream.fields.get(name) == value
-    for name, values in also.get("values", {}).items():
-        assert stream.fields.all(name) == values
-    for name, value in also.get("trailers", {}).items():
-        assert stream.trailers.get(name) == value
-    for name in also.get("lacks", ()):
-        assert name not in stream.fields
-    assert body == also.get("body", body)
-    assert len(body) == also.get("body_length", len(body))
+    check_also(also, stream)
     if "interim" in also:
         assert [fields.get(":status") for fields in stream.interim] == also["interim"]
 
@@ -164,7 +154,7 @@ def judge(case, result):
     assert h2_case.fits(case, actual), f"{case['note']}: got {result.story()}"
     check_frames(case.get("frames", ()), result.reader.frames)
     for also in case.get("also", ()):
-        check_also(also, result.reader)
+        check_response(also, result.reader)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -189,7 +179,7 @@ def test_ids_are_unique():
 
 
 def test_cases_have_no_unknown_keys():
-    assert not [case["id"] for case in CASES if set(case) - h2_case.KEYS]
+    assert not [case["id"] for case in CASES if set(case) - h2_case.KEYS - {"of"}]
 
 
 def test_the_target_still_serves_after_all_cases(results, target):
