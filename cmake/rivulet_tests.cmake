@@ -113,7 +113,7 @@ function(rv_add_fuzz_targets)
         LINKER:--wrap=malloc LINKER:--wrap=calloc LINKER:--wrap=realloc)
     # The search is led by what the server does, not by those who judge it.
     set(judges ${fuzz_support})
-    list(FILTER judges EXCLUDE REGEX "/(app|jobs|label|pool_app|verbs)\\.c$")
+    list(FILTER judges EXCLUDE REGEX "/(app|disk|forms|jobs|label|pool_app|verbs)\\.c$")
     set_source_files_properties(${judges} PROPERTIES COMPILE_OPTIONS -fno-sanitize=fuzzer-no-link)
 
     file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)

@@ -152,7 +152,7 @@ SCRIPTS = {
     "form-to-disk-memory": b"".join(op("m", n) + post_form("/to-disk?x") + op("s") + op("n")
                                     for n in range(1, 16, 2)),
     "to-file": halves(post("/to-file/it", "a" * 60)) + post("/to-file/it", "b") + post("/to-file/it?x", "c")
-    + chunked("/to-file/%2e%2e", "a") + chunked("/to-file/a?max=3", "ab", "cd") + op("s") + op("n")
+    + chunked("/to-file/a%2fb", "a") + chunked("/to-file/a?max=3", "ab", "cd") + op("s") + op("n")
     + get("/to-file/none") + post("/to-file/x", "a", "Content-Range: bytes 0-1/2\r\n") + op("s"),
     "to-file-large": b"PUT /to-file/large HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"
     + op("s") + 5 * (b"z" * 100 + op("x", 200)) * 3,
@@ -290,6 +290,7 @@ H2_SCRIPTS = {
                       for n in range(FORM_TARGETS)),
     "form-pieces": form(0, 0, *range(FORM_PIECES)) + b"!" + form(1, 0, FIELD, 6, 7, 8, 9) + b"!"
     + form(2, 0, 14, 15, 16, CONTENT, CRLF, LAST) + b"!",
+    "form-twice": b"".join(form(stream, 16, WHOLE) + b"!" for stream in range(3)),
     "form-reset": form(0, 14, FILE, CONTENT, last=False) + b"!R\0\x08!" + form(1, 3, FILE, CONTENT, last=False)
     + b"!R\1\x08!a\0" + form(2, 2, WHOLE) + b"!r",
     "goaway": ask(0, SLOW) + b"g\0!t\x50",
@@ -333,8 +334,8 @@ def main():
     # How many lengths of pieces, the lengths, and the octets (fuzz_split.c).
     split = {f"case-{name}": b"\x02\x03\x11" + b"".join(segments)
              for name, segments, _ in cases(CASES_OF_A_FILE["fuzz_split"])}
-    for name in ("body-asked-late", "broken-body", "early", "handlers-for-bodies",
-                 "handlers-streamed", "handlers-whole", "no-handler", "pause"):
+    for name in ("body-asked-late", "broken-body", "early", "form", "handlers-for-bodies",
+                 "handlers-streamed", "handlers-whole", "no-handler", "pause", "to-file"):
         split[f"script-{name}"] = b"\x01\x07" + re.sub(rb"\xff[actwx].|\xff.", b"", SCRIPTS[name],
                                                        flags=re.DOTALL)
     replace_all("fuzz_split", split)
