@@ -692,8 +692,8 @@ typedef struct rv_parts {
 /*
  * Takes the streamed body as a form; what returns from here is what the handler returns. Copies
  * `acceptor`. RV_PENDING: the functions will be called. RV_OK: the body is no form, and the talk is
- * answered: 415, or 400 when its boundary is missing or malformed (requests_malformed); no function is
- * called. Otherwise an error, as of rv_on_body; RV_EINVAL: `open`, `data` or `done` is missing. The whole
+ * answered: 415, also when it has a Content-Encoding, or 400 when its boundary is missing or malformed
+ * (requests_malformed); no function is called. Otherwise an error, as of rv_on_body; RV_EINVAL: `open`, `data` or `done` is missing. The whole
  * form is bounded by the route's body_bytes_max.
  */
 RV_API int rv_on_parts(rv_talk *talk, const rv_parts *acceptor, void *ctx);

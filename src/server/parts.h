@@ -10,7 +10,7 @@
 
 #include "server/talk.h"
 
-/* As rv_on_parts, for a body that is no form: it is one part, of which nothing is known. */
+/* As rv_on_parts, for a body that need be no form: it is one part, of which nothing is known. */
 int rv_parts_take_body(struct rv_talk *talk, const rv_parts *acceptor, void *ctx);
 
 /* The form will not be read to its end: the program is told, once. Without effect when it was, or when all

@@ -166,17 +166,6 @@ int rv_upload(rv_talk *talk, const rv_upload_options *options, void *ctx)
 
 /* ---- step 5: bodies --------------------------------------------------------------------------------- */
 
-/* True: a coding is on the body, and in the file nobody could know of it. */
-static bool is_coded(const rv_talk *talk)
-{
-    rv_bytes name, value;
-    for (size_t i = 0; rv_header_at(talk, i, &name, &value); i++)
-        if (rv_bytes_equal_nocase(name, RV_LIT("content-encoding")) && value.len > 0 &&
-            !rv_bytes_equal_nocase(value, RV_LIT("identity")))
-            return true;
-    return false;
-}
-
 /* What the head alone refuses; 0: nothing. */
 static int refusal(rv_talk *talk, rv_bytes name, const rv_upload_options *options,
                    const char **reason)
@@ -191,16 +180,13 @@ static int refusal(rv_talk *talk, rv_bytes name, const rv_upload_options *option
     *reason = "A part of a file cannot be put in its place: Content-Range."; /* RFC 9110 14.5 */
     if (rv_header(talk, "Content-Range").ptr != NULL)
         return 400;
-    *reason = "A body with a Content-Encoding cannot be kept.";
-    return is_coded(talk) ? 415 : 0;
+    return 0;
 }
 
 static int refuse(rv_talk *talk, int status, const char *reason)
 {
     if (status == 413)
         RV_COUNT(talk->worker, body_too_large);
-    if (status == 415)
-        rv_set_header(talk, "Accept-Encoding", "identity"); /* RFC 9110 section 15.5.16 */
     return rv_problem(talk, status, reason);
 }
 

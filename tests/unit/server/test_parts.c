@@ -465,6 +465,17 @@ static void what_is_no_form_is_answered_at_once(void **state)
     assert_int_equal(errors_told, 0);
 }
 
+/* RFC 9110 section 15.5.16. */
+static void a_form_that_is_coded_is_415_and_told_what_could_be_read(void **state)
+{
+    (void)state;
+    request("POST", "/",
+            "Content-Type: " FORM_TYPE "\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n");
+    expect_status(415);
+    expect_field("Accept-Encoding", "identity");
+    assert_int_equal(seen.ends, 0);
+}
+
 static void a_route_with_whole_bodies_has_no_parts(void **state)
 {
     (void)state;
@@ -565,6 +576,7 @@ int main(void)
         FACT(a_part_that_is_answered_and_refused_was_never_open),
         FACT(an_answer_during_a_pause_ends_the_form),
         FACT(what_is_no_form_is_answered_at_once),
+        FACT(a_form_that_is_coded_is_415_and_told_what_could_be_read),
         FACT(a_route_with_whole_bodies_has_no_parts),
         FACT(too_many_parts_are_413),
         FACT(a_part_head_that_is_too_long_is_413),
