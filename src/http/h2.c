@@ -104,6 +104,8 @@ rv_error rv_h2_receive(struct rv_h2 *h2, rv_bytes octets)
         }
         if (seen == RV_H2_SEEN_FRAME && !h2->failed && h2->events->on_frame != NULL)
             h2->events->on_frame(h2->owner, &h2->watch.frame);
+        if (seen == RV_H2_SEEN_PADDING && h2->events->on_padding != NULL)
+            h2->events->on_padding(h2->owner, &h2->watch.frame);
     }
     if (fed < octets.len && !h2->failed && error == 0)
         error = feed(h2, octets.ptr + fed, octets.len - fed);

@@ -47,6 +47,7 @@ enum rv_h2_frame_type {
 #define RV_H2_FLAG_END_STREAM 0x01
 #define RV_H2_FLAG_ACK 0x01
 #define RV_H2_FLAG_END_HEADERS 0x04
+#define RV_H2_FLAG_PADDED 0x08
 
 /* RFC 9113 section 7: name, code. The enumeration and rv_h2_error_name come from this one list. */
 #define RV_H2_ERRORS(X)                                                                            \
@@ -102,6 +103,8 @@ enum rv_h2_pull {
 struct rv_h2_events {
     /* The head of a frame has arrived, of any type; its payload has not been looked at. */
     void (*on_frame)(void *owner, const struct rv_h2_frame *frame);
+    /* The DATA frame whose head came last has no content, but padding. Server only. */
+    void (*on_padding)(void *owner, const struct rv_h2_frame *frame);
     /* Server: a request begins. Returns the owner's record of it; NULL: it is refused (REFUSED_STREAM).
        Must be there on a server. */
     void *(*on_open)(void *owner, uint32_t id);

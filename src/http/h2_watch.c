@@ -33,19 +33,36 @@ static bool names_stream(const struct rv_h2_frame *frame)
            (frame->type == RV_H2_PRIORITY_UPDATE && frame->length >= ID_BYTES);
 }
 
-/* Octets of the payload. True: it names the stream of the frame itself. In PRIORITY that is a stream that
-   depends on itself (RFC 7540 section 5.3.1), in PRIORITY_UPDATE no stream at all (RFC 9218 section 7.1). */
-static bool pass_payload(struct rv_h2_watch *watch, const uint8_t *octets, size_t count)
+/* The first octet of padded DATA says how long the padding is (RFC 9113 section 6.1). */
+static bool is_padding_alone(struct rv_h2_watch *watch, uint8_t first)
 {
-    watch->payload_left -= (uint32_t)count;
-    if (watch->payload_got >= ID_BYTES || !names_stream(&watch->frame))
-        return false;
+    const struct rv_h2_frame *frame = &watch->frame;
+    bool begins = watch->payload_got++ == 0 && frame->type == RV_H2_DATA &&
+                  (frame->flags & RV_H2_FLAG_PADDED) != 0;
+    return begins && first + 1u == frame->length;
+}
+
+/* Does the payload, so far, name the stream of the frame itself? In PRIORITY that is a stream that depends
+   on itself (RFC 7540 section 5.3.1), in PRIORITY_UPDATE no stream at all (RFC 9218 section 7.1). */
+static bool names_itself(struct rv_h2_watch *watch, const uint8_t *octets, size_t count)
+{
     for (size_t i = 0; i < count && watch->payload_got < ID_BYTES; i++) {
         watch->payload_id = watch->payload_id << 8 | octets[i];
         watch->payload_got++;
     }
     return watch->payload_got == ID_BYTES &&
            (watch->payload_id & 0x7fffffff) == watch->frame.stream;
+}
+
+/* Octets of the payload; there is at least one. */
+static enum rv_h2_seen pass_payload(struct rv_h2_watch *watch, const uint8_t *octets, size_t count)
+{
+    watch->payload_left -= (uint32_t)count;
+    if (watch->payload_got >= ID_BYTES)
+        return RV_H2_SEEN_NOTHING;
+    if (names_stream(&watch->frame))
+        return names_itself(watch, octets, count) ? RV_H2_SEEN_LOOP : RV_H2_SEEN_NOTHING;
+    return is_padding_alone(watch, octets[0]) ? RV_H2_SEEN_PADDING : RV_H2_SEEN_NOTHING;
 }
 
 enum rv_h2_seen rv_h2_watch_next(struct rv_h2_watch *watch, rv_bytes octets, size_t *used)
@@ -60,8 +77,7 @@ enum rv_h2_seen rv_h2_watch_next(struct rv_h2_watch *watch, rv_bytes octets, siz
             at += count;
         } else if (watch->payload_left > 0) {
             size_t count = room < watch->payload_left ? room : watch->payload_left;
-            if (pass_payload(watch, at, count))
-                seen = RV_H2_SEEN_LOOP;
+            seen = pass_payload(watch, at, count);
             at += count;
         } else {
             watch->head[watch->head_got++] = *at++;

@@ -18,7 +18,7 @@ struct rv_h2_watch {
     uint32_t head_got;     /* of the current frame */
     uint8_t head[RV_H2_FRAME_HEAD_BYTES];
     uint32_t payload_left; /* likewise */
-    uint32_t payload_got;  /* of the number of a stream that it begins with, where that matters */
+    uint32_t payload_got;  /* of what it begins with, the number of a stream, where that matters */
     uint32_t payload_id;
     struct rv_h2_frame frame; /* the current one, when its head is complete */
 
@@ -36,6 +36,7 @@ struct rv_h2_watch {
 enum rv_h2_seen {
     RV_H2_SEEN_NOTHING, /* all octets were looked at */
     RV_H2_SEEN_FRAME,   /* `watch->frame` has begun */
+    RV_H2_SEEN_PADDING, /* `watch->frame` is DATA, and padding is all that it has */
     RV_H2_SEEN_LOOP /* `watch->frame` gives a stream a priority that depends on itself, or is of none */
 };
 

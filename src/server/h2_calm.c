@@ -107,6 +107,12 @@ void rv_h2_calm_on_frame(struct rv_h2_conn *h2, const struct rv_h2_frame *frame)
     }
 }
 
+void rv_h2_calm_on_padding(struct rv_h2_conn *h2, const struct rv_h2_frame *frame)
+{
+    if ((frame->flags & RV_H2_FLAG_END_STREAM) == 0)
+        rv_h2_calm_spend(h2, RV_H2_CALM_empty_data);
+}
+
 /* What ends a stream without fault of the client's costs it nothing. */
 void rv_h2_calm_on_reset_sent(struct rv_h2_conn *h2, uint32_t code)
 {

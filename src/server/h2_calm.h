@@ -13,7 +13,7 @@
  *  reset          streams that the client aborts (CVE-2023-44487), or makes the server abort
  *                 (CVE-2025-8671)
  *  settings, ping, priority, window_update, unknown   frames of these types
- *  empty_data     DATA frames without content that end nothing
+ *  empty_data     DATA frames without content, if with padding, that end nothing
  *  small_data     DATA frames that the client's window makes tiny
  * A window may be given back as often as DATA frames have left: twice for each.
  */
@@ -54,6 +54,9 @@ void rv_h2_calm_data_sent(struct rv_h2_conn *h2);
 
 /* The head of a frame has arrived. */
 void rv_h2_calm_on_frame(struct rv_h2_conn *h2, const struct rv_h2_frame *frame);
+
+/* A DATA frame has padding and nothing else. */
+void rv_h2_calm_on_padding(struct rv_h2_conn *h2, const struct rv_h2_frame *frame);
 
 /* RST_STREAM was sent. */
 void rv_h2_calm_on_reset_sent(struct rv_h2_conn *h2, uint32_t code);

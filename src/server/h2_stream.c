@@ -131,6 +131,11 @@ static void on_frame(void *owner, const struct rv_h2_frame *frame)
     rv_h2_calm_on_frame(owner, frame);
 }
 
+static void on_padding(void *owner, const struct rv_h2_frame *frame)
+{
+    rv_h2_calm_on_padding(owner, frame);
+}
+
 static void on_reset_sent(void *owner, uint32_t id, uint32_t code)
 {
     (void)id;
@@ -289,6 +294,7 @@ static void on_pong(void *owner)
 
 const struct rv_h2_events rv_h2_server_events = {
     .on_frame = on_frame,
+    .on_padding = on_padding,
     .on_open = on_open,
     .on_field = on_field,
     .on_fields_end = on_fields_end,

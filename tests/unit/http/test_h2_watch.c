@@ -23,7 +23,8 @@ static int set_up(void **state)
     return 0;
 }
 
-/* What a run of octets tells, each frame as its type, 'L' for a priority that depends on itself. */
+/* What a run of octets tells, each frame as its type, 'L' for a priority that depends on itself, 'P' for
+   padding alone. */
 static size_t look(rv_bytes octets, char *seen, size_t room)
 {
     size_t count = 0, used;
@@ -32,7 +33,9 @@ static size_t look(rv_bytes octets, char *seen, size_t room)
         assert_true(used <= octets.len);
         octets = rv_slice(octets.ptr + used, octets.len - used);
         if (what != RV_H2_SEEN_NOTHING && count < room)
-            seen[count++] = what == RV_H2_SEEN_LOOP ? 'L' : (char)('0' + watch.frame.type);
+            seen[count++] = what == RV_H2_SEEN_LOOP      ? 'L'
+                            : what == RV_H2_SEEN_PADDING ? 'P'
+                                                         : (char)('0' + watch.frame.type);
     }
     return count;
 }
@@ -61,7 +64,9 @@ static void a_head_of_a_frame_is_read(void **state)
     "\0\0\5\2\0\0\0\0\3\0\0\0\3\7"                                                                 \
     "\0\0\4\x08\0\0\0\0\0\0\0\0\1"                                                                 \
     "\0\0\5\2\0\0\0\0\3\0\0\0\1\7"                                                                 \
-    "\0\0\3\0\1\0\0\0\3abc"
+    "\0\0\3\0\1\0\0\0\3abc"                                                                        \
+    "\0\0\3\0\x08\0\0\0\3\2\0\0"                                                                   \
+    "\0\0\3\0\x08\0\0\0\3\1a\0"
 
 static void frames_are_the_same_however_they_are_cut(void **state)
 {
@@ -78,8 +83,8 @@ static void frames_are_the_same_however_they_are_cut(void **state)
             count += look(rv_slice(all.ptr + at, run), seen + count, sizeof seen - count);
             at += run;
         }
-        assert_int_equal(count, 6);
-        assert_memory_equal(seen, "42L820", 6);
+        assert_int_equal(count, 9);
+        assert_memory_equal(seen, "42L8200P0", 9);
     }
 }
 

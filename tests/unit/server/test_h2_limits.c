@@ -156,6 +156,41 @@ FLOOD(window_update, 2000, 200)
 FLOOD(empty_data, 100, 10)
 FLOOD(unknown, 100, 10)
 
+static void send_padding(unsigned flags)
+{
+    h2_raw(&peer, RV_H2_DATA, (uint8_t)(RV_H2_FLAG_PADDED | flags), 1, RV_LIT("\3\0\0\0"));
+}
+
+static void padding_is_no_content(void **state)
+{
+    (void)state;
+    route("* /", hello, NULL);
+    route("POST /", suspend, NULL);
+    open_both();
+    h2_raw(&peer, RV_H2_HEADERS, RV_H2_FLAG_END_HEADERS, 1, RV_LIT("\203\206\204\001\001t"));
+    for (unsigned i = 0; i < 200; i++) /* with content they are DATA like any other */
+        h2_raw(&peer, RV_H2_DATA, RV_H2_FLAG_PADDED, 1, RV_LIT("\2a\0\0"));
+    for (unsigned i = 0; i < 100; i++)
+        send_padding(0);
+    assert_int_equal(COUNTER(h2_empty_data_floods), 0);
+    send_padding(0);
+    assert_int_equal(COUNTER(h2_empty_data_floods), 1);
+    expect_cut();
+}
+
+static void padding_that_ends_a_body_costs_nothing(void **state)
+{
+    (void)state;
+    route("* /", hello, NULL);
+    open_both();
+    for (uint32_t id = 1; id < 401; id += 2) {
+        h2_raw(&peer, RV_H2_HEADERS, RV_H2_FLAG_END_HEADERS, id, RV_LIT("\203\206\204\001\001t"));
+        h2_raw(&peer, RV_H2_DATA, RV_H2_FLAG_PADDED | RV_H2_FLAG_END_STREAM, id, RV_LIT("\1\0"));
+    }
+    assert_int_equal(COUNTER(h2_empty_data_floods), 0);
+    assert_false(rv_test_closed(peer.test));
+}
+
 static int reply_much(rv_talk *talk, void *ctx)
 {
     static char much[100000];
@@ -415,6 +450,8 @@ int main(void)
         FACT(a_flood_of_window_update_is_cut),
         FACT(a_flood_of_empty_data_is_cut),
         FACT(a_flood_of_unknown_is_cut),
+        FACT(padding_is_no_content),
+        FACT(padding_that_ends_a_body_costs_nothing),
         FACT(a_client_that_asks_for_single_octets_is_cut),
         FACT(continuations_without_end_are_cut),
         FACT(a_stream_too_many_is_refused),
