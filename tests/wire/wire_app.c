@@ -3,6 +3,7 @@
  * those that misbehave (/crash, /too-short ...) do so on purpose.
  */
 #include "wire/wire_app.h"
+#include "wire/wire_state.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -453,6 +454,8 @@ rv_error wire_app_add_routes(rv_server *server, enum wire_root root, const char 
     memset(big_page, 'X', sizeof big_page);
     rv_app *app = rv_default_app(server);
     rv_error error = wire_root_add(app, root, folder);
+    if (error == RV_OK)
+        error = wire_state_add(app);
     for (size_t i = 0; error == RV_OK && i < sizeof routes / sizeof *routes; i++)
         error = rv_route_with(app, routes[i].pattern, routes[i].handler, (void *)routes[i].ctx,
                               routes[i].options);

@@ -60,6 +60,16 @@ static rv_error add_file(rv_app *app, const char *folder)
     return error != RV_OK ? error : rv_route(app, "GET /index.html", serve_file, (void *)folder);
 }
 
+/* The same file with what an application says of it. */
+static int describe_file(rv_talk *talk, void *ctx)
+{
+    rv_set_header(talk, "Cache-Control", "max-age=60");
+    rv_set_header(talk, "Expires", "Fri, 13 Feb 2099 23:31:30 GMT");
+    rv_set_header(talk, "Content-Location", "/index.html");
+    rv_set_header(talk, "Vary", "Accept-Language");
+    return serve_file(talk, ctx);
+}
+
 /* ---- which --------------------------------------------------------------------------------------- */
 
 bool wire_root_read(const char *name, enum wire_root *root)
@@ -76,6 +86,9 @@ bool wire_root_read(const char *name, enum wire_root *root)
 
 rv_error wire_root_add(rv_app *app, enum wire_root root, const char *folder)
 {
+    rv_error error = rv_route(app, "GET /described", describe_file, (void *)folder);
+    if (error != RV_OK)
+        return error;
     switch (root) {
     case WIRE_ASSETS:
         return add_assets(app, folder);
