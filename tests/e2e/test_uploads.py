@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from support.client import Client
 from support.example import Example
 from support.processes import resident_bytes
 from support.waiting import wait_until
@@ -144,6 +145,21 @@ def test_what_cannot_be_kept_is_refused(store, tmp_path_factory, name, field, st
     sent = make_file(tmp_path_factory.mktemp("sent") / "sent", 100)
     assert store.put(name, sent, "-H", field, "--path-as-is").endswith(str(status))
     assert store.files() == []
+
+
+def test_what_will_be_too_long_is_refused_before_it_is_sent(store):
+    with Client(store.port) as client:
+        client.send(b"PUT /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1073741825\r\n\r\n")
+        assert client.answer().status == 413
+    assert store.files() == []
+
+
+def test_a_directory_that_is_gone_is_a_500_and_the_server_goes_on(store, tmp_path_factory):
+    sent = make_file(tmp_path_factory.mktemp("sent") / "sent", 100)
+    os.rmdir(store.directory)
+    assert store.put("x", sent).endswith("500")
+    os.mkdir(store.directory)
+    assert store.put("x", sent).endswith("201")
 
 
 def test_a_body_that_is_no_form_is_415(receiver):

@@ -84,6 +84,7 @@ static int set_up(void **state)
         .directory = folder, .progress = progress, .done = done, .abort = aborted, .replace = true};
     tested_set_up(state);
     route_with("PUT /{name}", take, NULL, (rv_route_options){.body = RV_BODY_STREAMED});
+    route("PUT /whole/{name}", take, NULL);
     route_with("POST /", take_nameless, NULL, (rv_route_options){.body = RV_BODY_STREAMED});
     return 0;
 }
@@ -421,6 +422,11 @@ static void options_that_cannot_be_are_errors(void **state)
     expect_status(500);
     assert_int_equal(last_error, RV_EINVAL);
     assert_int_equal(rv_upload_body(NULL, RV_LIT("x"), &options, NULL), RV_EGONE);
+    options.directory = folder;
+    as(2);
+    request("PUT", "/whole/it", NULL);
+    expect_status(500);
+    assert_int_equal(last_error, RV_ESTATE);
 }
 
 /* ---- large ones ------------------------------------------------------------------------------------------ */
