@@ -96,7 +96,7 @@ static const char *const form_targets[] = {
     "/parts?do=.i",    "/parts?do=..e", "/parts?do=l",
     "/parts?do=w.x",   "/parts?do=pxo", "/to-disk",
     "/to-disk?max=20", "/to-file/it",   "/to-file/it?max=20",
-    "/to-file/a%2fb",     "/param/a/b",    "/verbs-body?do=B.u.r",
+    "/to-file/a%2fb",  "/param/a/b",    "/verbs-body?do=B.u.r",
     "/echo",
 };
 #define FORM_TARGETS (sizeof form_targets / sizeof *form_targets)
