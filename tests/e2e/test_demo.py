@@ -60,6 +60,19 @@ def test_the_first_page_links_the_others(demo, path):
         assert any(link.lstrip("/").startswith(target) for link in links), target
 
 
+@pytest.mark.parametrize("path", ["/", "/index.html"])
+def test_the_first_page_has_validators_and_ranges(demo, path):
+    with Client(demo.port) as client:
+        whole = client.ask(get(path))
+        for fields in (f"If-None-Match: {whole.fields.get('ETag')}\r\n",
+                       f"If-Modified-Since: {whole.fields.get('Last-Modified')}\r\n"):
+            fresh = client.ask(get(path, fields))
+            assert (fresh.status, fresh.body) == (304, b"")
+        assert client.ask(get(path, 'If-Match: "another"\r\n')).status == 412
+        assert client.ask(get(path, "Range: bytes=0-4\r\n")).body == whole.body[:5]
+        assert client.ask(get(path, f"Range: bytes={len(whole.body)}-\r\n")).status == 416
+
+
 def test_every_link_of_the_first_page_leads_somewhere(demo):
     page = ask_once(demo.port, get("/")).body.decode()
     links = re.findall(r'href="(/?[^":#]*)"', page)
