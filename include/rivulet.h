@@ -835,7 +835,8 @@ typedef enum rv_session_tracking {
 /*
  * Where sessions are kept between requests, if not in memory. Every function begins what its name says and
  * returns; it runs on the thread of the talk, and must not block. `load` answers with rv_session_answer, once,
- * at once or later, on any thread; the others are not waited for. Names are 32 letters and digits.
+ * at once or later, on any thread; the others are not waited for. What has changed is saved before the head of
+ * the response leaves, and what has changed since when the talk is over. Names are 32 letters and digits.
  */
 typedef struct rv_session_call rv_session_call;
 typedef struct rv_session_store {
@@ -848,7 +849,8 @@ typedef struct rv_session_store {
 } rv_session_store;
 
 /* The answer to `load`. 0 and the session, which is rivulet's from then on, made by rv_session_restore and
-   filled in; RV_ENOTFOUND: there is none of that name; another error fails the request. Any thread. */
+   filled in; RV_ENOTFOUND: there is none of that name; another error fails the request, as of a handler. Any
+   thread; also when the client has left, but before rv_server_free. */
 RV_API void rv_session_answer(rv_session_call *call, rv_error error, rv_session *session);
 
 /* An empty session of that name; NULL: no memory, or no such name can be. */
@@ -857,12 +859,14 @@ RV_API rv_session *rv_session_restore(rv_bytes id);
 typedef struct rv_session_options {
     rv_session_tracking track;
     const char *name;    /* of the cookie, or of the path parameter; NULL: "sid" */
-    uint64_t timeout_ms; /* from the last request; 0: 15 minutes */
-    /* So many are kept in memory; 0: 100 000. Beyond, requests that would begin one get a 503. */
+    uint64_t timeout_ms; /* from the last request (its beginning or its end); 0: 15 minutes */
+    /* So many are kept in memory; 0: 100 000. Beyond, requests that would begin one get a 503
+       (sessions_full). */
     uint64_t sessions_max;
     bool always; /* true: every request has a session; else those whose handler asks for one */
-    /* Attributes of the cookie: zero is Path=/, SameSite=Lax, for as long as the browser runs, and
-       Secure over TLS. HttpOnly is set unless scripts may read it. */
+    /* Attributes of the cookie: zero is Path= the app's mount, SameSite=Lax, for as long as the browser runs,
+       and Secure over TLS. HttpOnly is set unless scripts may read it. A max_age_s counts from when the
+       session was begun or renewed. */
     rv_cookie_options cookie;
     bool cookie_for_scripts;
     /* Told when a session has expired, was ended, or the server is freed: its values are still there. Not
@@ -873,7 +877,7 @@ typedef struct rv_session_options {
 } rv_session_options;
 
 /* Lets the handlers of an app have sessions; NULL: all options zero. Each app has its own. Before the start.
-   RV_ESTATE: it has them already, or the server runs. */
+   RV_ESTATE: it has them already, or the server runs; RV_EINVAL: an option, named in the error text. */
 RV_API rv_error rv_sessions(rv_app *app, const rv_session_options *options);
 
 /*
@@ -888,11 +892,20 @@ RV_API rv_session *rv_session_found(const rv_talk *talk);
 
 RV_API bool rv_session_is_new(const rv_talk *talk); /* it was begun by this talk */
 
-/* Its name; lives as long as the session. */
+/* Its name; lives as long as the session. While another thread might renew that, only between rv_session_lock
+   and rv_session_unlock. */
 RV_API rv_bytes rv_session_id(const rv_session *session);
 
 /* ";sid=..." for links, with RV_SESSION_BY_URI and a session; else "". Lives as long as the talk. */
 RV_API const char *rv_session_phrase(rv_talk *talk);
+
+/*
+ * A link or the target of a redirect as rv_session_phrase makes it: "/cart?x=1" becomes "/cart;sid=...?x=1".
+ * References to other hosts, which are not to learn the name, and those without a path of their own ("?x=1")
+ * stay as they are, and so do all when there is no phrase. Lives as long as the talk (and `reference`); NULL:
+ * no memory.
+ */
+RV_API const char *rv_session_link(rv_talk *talk, const char *reference);
 
 /* Gives the session another name, as is to be done when a user logs in: a name that somebody else might have
    planted is worth nothing then. Before the head leaves. */
@@ -943,6 +956,7 @@ RV_API void rv_session_each(rv_session *session, bool (*visit)(const char *key, 
 
 RV_API void rv_session_lock(rv_session *session);
 RV_API void rv_session_unlock(rv_session *session);
+
 /* ---- 9 files and assets ------------------------------------------------------------------------ */
 
 typedef struct rv_files_options {
@@ -1137,6 +1151,7 @@ RV_API const rv_tls_info *rv_tls(const rv_talk *talk);
     X(requests_per_connection_hits)                                                                \
     X(form_fields_too_many)                                                                        \
     X(pool_queue_full)                                                                             \
+    X(sessions_full)                                                                               \
     X(file_cache_hits)                                                                             \
     X(file_cache_misses)                                                                           \
     X(clients_gone)                                                                                \

@@ -271,6 +271,21 @@ static rv_error read_same_site(const char *text, enum rv_same_site *same_site)
     return *same_site != RV_SAME_SITE_NONE || rv_equals(word, "None") ? 0 : RV_EINVAL;
 }
 
+void rv_fields_remove_cookie(struct rv_talk *talk, const char *name)
+{
+    struct rv_response_field **place = &talk->fields;
+    size_t length = strlen(name);
+    while (*place != NULL) {
+        rv_bytes value = (*place)->value;
+        if (is((*place)->name, "Set-Cookie") && value.len > length && value.ptr[length] == '=' &&
+            memcmp(value.ptr, name, length) == 0)
+            *place = (*place)->next;
+        else
+            place = &(*place)->next;
+    }
+    talk->fields_last = place;
+}
+
 rv_error rv_set_cookie(rv_talk *talk, const char *name, const char *value,
                        const rv_cookie_options *options)
 {

@@ -12,13 +12,13 @@
 
 static const char name_alphabet[32] = "abcdefghijklmnopqrstuvwxyz234567";
 
-bool rv_session_name(struct rv_session *session)
+bool rv_session_make_name(char name[static RV_SESSION_ID_BYTES])
 {
     unsigned char random[RV_SESSION_ID_BYTES];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
         return false;
     for (size_t i = 0; i < RV_SESSION_ID_BYTES; i++)
-        session->id[i] = name_alphabet[random[i] % 32];
+        name[i] = name_alphabet[random[i] % 32];
     return true;
 }
 
@@ -37,7 +37,7 @@ bool rv_session_is_name(rv_bytes id)
 struct rv_session *rv_session_new(void)
 {
     struct rv_session *session = calloc(1, sizeof *session);
-    if (session == NULL || !rv_session_name(session)) {
+    if (session == NULL || !rv_session_make_name(session->id)) {
         free(session);
         return NULL;
     }

@@ -45,10 +45,10 @@ struct rv_session {
     struct rv_session *older, *newer; /* store: in the order in which they were last used */
     struct rv_session_value *values;  /* owned */
     uint64_t used_ms;                 /* store: when */
-    pthread_mutex_t mutex;            /* guards `values`; recursive */
-    _Atomic uint32_t holders;         /* the store is one; the last one frees it */
-    _Atomic bool ended;               /* no store has it any more */
-    _Atomic bool changed;             /* since it was last saved */
+    pthread_mutex_t mutex;    /* guards `values` and `id`; recursive; taken before a store's */
+    _Atomic uint32_t holders; /* the store is one; the last one frees it */
+    _Atomic bool ended;       /* no store has it any more */
+    _Atomic bool changed;     /* since it was last saved */
     char id[RV_SESSION_ID_BYTES];
 };
 
@@ -58,8 +58,8 @@ struct rv_session *rv_session_new(void);
 struct rv_session *rv_session_hold(struct rv_session *session);
 void rv_session_drop(struct rv_session *session);
 
-/* A new name. False: no random numbers. */
-bool rv_session_name(struct rv_session *session);
+/* A new name, not terminated. False: no random numbers. */
+bool rv_session_make_name(char name[static RV_SESSION_ID_BYTES]);
 
 /* Could this be the name of a session? */
 bool rv_session_is_name(rv_bytes id);

@@ -127,10 +127,22 @@ static void put_in(struct shard *shard, struct rv_session *session, uint64_t now
     session->ended = false;
 }
 
+static bool is_unused(const struct rv_session_memory *store, const struct rv_session *session,
+                      uint64_t now_ms)
+{
+    return now_ms > session->used_ms && now_ms - session->used_ms >= store->timeout_ms;
+}
+
+/* A talk may hold it: then it is in use, however long the talk takes. */
+static bool is_held(const struct rv_session *session)
+{
+    return session->holders > 1;
+}
+
 static bool has_expired(const struct rv_session_memory *store, const struct rv_session *session,
                         uint64_t now_ms)
 {
-    return now_ms > session->used_ms && now_ms - session->used_ms >= store->timeout_ms;
+    return is_unused(store, session, now_ms) && !is_held(session);
 }
 
 /* ---- the store ------------------------------------------------------------------------------------------- */
@@ -200,12 +212,26 @@ rv_error rv_session_memory_save(struct rv_session_memory *store, struct rv_sessi
     return error;
 }
 
-/* A request with the old name that comes in between finds nothing: that is what the name was changed for. */
-rv_error rv_session_memory_rename(struct rv_session_memory *store, struct rv_session *session)
+/* Puts a session back, or into another shard: there is a place for it. */
+static rv_error put_under(struct rv_session_memory *store, struct rv_session *session,
+                          const char *name, uint64_t now_ms)
 {
-    struct shard *shard = shard_of(store, session->id);
+    memcpy(session->id, name, RV_SESSION_ID_BYTES);
+    rv_error error = save(store, session, now_ms);
+    if (error == 0)
+        atomic_fetch_add(&store->count, 1);
+    return error;
+}
+
+/* A request with the old name that comes in between finds nothing: that is what the name was changed for. */
+rv_error rv_session_memory_rename(struct rv_session_memory *store, struct rv_session *session,
+                                  const char *name)
+{
+    char old[RV_SESSION_ID_BYTES];
+    memcpy(old, session->id, sizeof old);
+    struct shard *shard = shard_of(store, old);
     pthread_mutex_lock(&shard->mutex);
-    struct rv_session **place = find(shard, rv_slice(session->id, RV_SESSION_ID_BYTES));
+    struct rv_session **place = find(shard, rv_slice(old, sizeof old));
     bool there = place != NULL && *place == session;
     uint64_t used_ms = session->used_ms;
     if (there)
@@ -213,17 +239,9 @@ rv_error rv_session_memory_rename(struct rv_session_memory *store, struct rv_ses
     pthread_mutex_unlock(&shard->mutex);
     if (!there)
         return RV_ENOTFOUND;
-    char old[RV_SESSION_ID_BYTES];
-    memcpy(old, session->id, sizeof old);
-    rv_error error = rv_session_name(session) ? 0 : RV_EIO;
-    if (error == 0)
-        error = save(store, session, used_ms);
-    if (error == 0) {
-        atomic_fetch_add(&store->count, 1);
-        return 0;
-    }
-    memcpy(session->id, old, sizeof old);
-    rv_session_drop(session); /* it is in no table any more: the store has let it go */
+    rv_error error = put_under(store, session, name, used_ms);
+    if (error != 0)
+        put_under(store, session, old, used_ms); /* its shard has a table: this does not fail */
     return error;
 }
 
@@ -250,12 +268,18 @@ rv_error rv_session_memory_remove(struct rv_session_memory *store, rv_bytes id)
     return 0;
 }
 
-/* The oldest of a shard, taken out if it has expired (or `all`); NULL: it has not. */
+/* The oldest of a shard that has expired (or `all`), taken out; NULL: none has. Those that a talk holds make
+   way for the ones behind them. */
 static struct rv_session *take_oldest(struct rv_session_memory *store, struct shard *shard,
                                       uint64_t now_ms, bool all)
 {
+    struct rv_session *session;
     pthread_mutex_lock(&shard->mutex);
-    struct rv_session *session = shard->oldest;
+    while ((session = shard->oldest) != NULL && !all && is_unused(store, session, now_ms) &&
+           is_held(session)) {
+        unlink_by_use(shard, session);
+        link_newest(shard, session, now_ms);
+    }
     if (session != NULL && (all || has_expired(store, session, now_ms)))
         take_out(store, shard, find(shard, rv_slice(session->id, RV_SESSION_ID_BYTES)));
     else

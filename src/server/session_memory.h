@@ -32,8 +32,10 @@ rv_error rv_session_memory_touch(struct rv_session_memory *store, rv_bytes id, u
 /* Lets a session go. RV_ENOTFOUND. `ended` is not told. */
 rv_error rv_session_memory_remove(struct rv_session_memory *store, rv_bytes id);
 
-/* Gives a session of this store another name. On failure it is in the store no more. */
-rv_error rv_session_memory_rename(struct rv_session_memory *store, struct rv_session *session);
+/* Gives a session of this store another name, with the session's lock held. RV_ENOTFOUND: it is not in the
+   store any more; RV_ENOMEM, and it keeps the name that it has. */
+rv_error rv_session_memory_rename(struct rv_session_memory *store, struct rv_session *session,
+                                  const char *name);
 
 /* Lets those go that have expired. */
 void rv_session_memory_sweep(struct rv_session_memory *store, uint64_t now_ms);

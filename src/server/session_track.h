@@ -14,6 +14,10 @@ struct rv_session_tracker;
 
 void rv_session_tracker_free(struct rv_session_tracker *tracker);
 
+/* The head of the response is about to leave, and a name with it: what has changed is saved in a store that
+   is the program's, since the client's next request may come before the talk is over. */
+void rv_session_keep(struct rv_talk *talk);
+
 /* The talk is over: what it has changed is saved, and let go. */
 void rv_session_leave(struct rv_talk *talk);
 

@@ -89,6 +89,8 @@ void rv_talk_give(struct rv_talk *talk)
     rv_parts_abandon(talk, RV_ESTATE);
     if (talk->session != NULL)
         rv_session_leave(talk);
+    if (talk->sessions_full)
+        RV_COUNT(worker, sessions_full);
     if (talk->body_buffer.ptr != NULL)
         rv_buffer_free(&talk->body_buffer);
     rv_arena_reset(&talk->arena);

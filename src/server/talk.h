@@ -118,6 +118,8 @@ struct rv_talk {
     uint64_t arrived_ms;   /* when the head was complete, on the loop's clock */
     rv_session *session;   /* held; NULL: none, or none yet */
     bool session_is_new;   /* this talk has begun it */
+    bool session_is_kept;  /* a change to it has been saved */
+    bool sessions_full;    /* it would have begun one */
     int64_t wall_s;        /* when the head was complete; seconds since 1970 */
 
     /* request body */
@@ -191,6 +193,9 @@ rv_bytes rv_decoded(struct rv_talk *talk, rv_bytes text, bool plus);
    and Strict-Transport-Security. */
 void rv_talk_add_policies(struct rv_talk *talk);
 void rv_fields_add_defaults(struct rv_talk *talk, const struct rv_default_fields *defaults);
+
+/* Takes a cookie off the response again. */
+void rv_fields_remove_cookie(struct rv_talk *talk, const char *name);
 
 /* Gives it back, with its memory; its handle is void from now on. */
 void rv_talk_give(struct rv_talk *talk);

@@ -3,6 +3,7 @@
  */
 #include "server/session_memory.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,6 +36,17 @@ static struct rv_session *saved(struct rv_session_memory *store, uint64_t now_ms
     assert_non_null(session);
     assert_int_equal(rv_session_memory_save(store, session, now_ms), 0);
     return session;
+}
+
+/* As the library does it. */
+static rv_error rename_in(struct rv_session_memory *store, struct rv_session *session)
+{
+    char name[RV_SESSION_ID_BYTES];
+    assert_true(rv_session_make_name(name));
+    rv_session_lock(session);
+    rv_error error = rv_session_memory_rename(store, session, name);
+    rv_session_unlock(session);
+    return error;
 }
 
 static void a_value_has_one_type(void **state)
@@ -123,22 +135,51 @@ static void a_session_is_found_by_its_name_only(void **state)
     rv_session_memory_free(store);
 }
 
+/* A session that nobody holds but the store; its name. */
+static void leave_one(struct rv_session_memory *store, char *name)
+{
+    struct rv_session *session = saved(store, 0);
+    memcpy(name, session->id, RV_SESSION_ID_BYTES);
+    rv_session_drop(session);
+}
+
 static void a_session_expires_after_its_last_use(void **state)
 {
     (void)state;
     struct rv_session_memory *store = rv_session_memory_new(10, 1000, on_end, NULL);
-    struct rv_session *used = saved(store, 0), *unused = saved(store, 0);
+    char used[RV_SESSION_ID_BYTES], unused[RV_SESSION_ID_BYTES];
+    leave_one(store, used);
+    leave_one(store, unused);
     ended = 0;
-    assert_int_equal(rv_session_memory_touch(store, id_of(used), 900), 0);
+    assert_int_equal(rv_session_memory_touch(store, rv_slice(used, sizeof used), 900), 0);
     rv_session_memory_sweep(store, 1000);
     assert_int_equal(ended, 1);
     assert_int_equal(rv_session_memory_count(store), 1);
-    assert_true(unused->ended);
-    assert_int_equal(rv_session_memory_touch(store, id_of(unused), 1000), RV_ENOTFOUND);
-    assert_int_equal(rv_session_memory_touch(store, id_of(used), 1900), RV_ENOTFOUND);
+    rv_bytes gone = rv_slice(unused, sizeof unused);
+    assert_int_equal(rv_session_memory_touch(store, gone, 1000), RV_ENOTFOUND);
+    rv_bytes left = rv_slice(used, sizeof used);
+    assert_int_equal(rv_session_memory_touch(store, left, 1900), RV_ENOTFOUND);
     assert_int_equal(ended, 2);
-    rv_session_drop(used);
-    rv_session_drop(unused);
+    rv_session_memory_free(store);
+}
+
+static void a_session_that_a_talk_holds_does_not_expire(void **state)
+{
+    (void)state;
+    struct rv_session_memory *store = rv_session_memory_new(10, 1000, on_end, NULL);
+    struct rv_session *held = saved(store, 0);
+    char idle[RV_SESSION_ID_BYTES];
+    leave_one(store, idle);
+    ended = 0;
+    rv_session_memory_sweep(store, 5000);
+    assert_int_equal(ended, 1);
+    assert_false(held->ended);
+    assert_int_equal(rv_session_memory_touch(store, id_of(held), 20000), 0);
+    rv_session_drop(held);
+    rv_session_memory_sweep(store, 20999);
+    assert_int_equal(ended, 1);
+    rv_session_memory_sweep(store, 21000);
+    assert_int_equal(ended, 2);
     rv_session_memory_free(store);
 }
 
@@ -168,7 +209,7 @@ static void a_renamed_session_keeps_its_values(void **state)
     int64_t value = 0;
     memcpy(old, session->id, sizeof old);
     rv_session_set_int(session, "n", 3);
-    assert_int_equal(rv_session_memory_rename(store, session), 0);
+    assert_int_equal(rename_in(store, session), 0);
     assert_null(rv_session_memory_load(store, rv_slice(old, sizeof old), 1));
     struct rv_session *found = rv_session_memory_load(store, id_of(session), 1);
     assert_ptr_equal(found, session);
@@ -243,7 +284,7 @@ static void *come_and_go(void *argument)
             if (i % 3 == 0)
                 rv_session_memory_remove(store, id_of(session));
             if (i % 3 == 1)
-                rv_session_memory_rename(store, session);
+                rename_in(store, session);
         }
         rv_session_drop(session);
         if (i % 64 == 0)
@@ -273,6 +314,35 @@ static void a_session_costs_little(void **state)
     assert_true(sizeof(struct rv_session) + 16 + 2 * sizeof(void *) < 300);
 }
 
+/* What is allocated in this process; 0: a sanitizer has its own allocator. */
+static size_t allocated(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return 0;
+#else
+    return mallinfo2().uordblks;
+#endif
+}
+
+/* With all that the store and the allocator add. */
+static void a_million_sessions_take_less_than_300_octets_each(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000000 };
+    size_t before = allocated();
+    if (before == 0)
+        skip();
+    struct rv_session_memory *store = rv_session_memory_new(COUNT, 1000, NULL, NULL);
+    for (unsigned i = 0; i < COUNT; i++)
+        rv_session_drop(saved(store, 0));
+    assert_int_equal(rv_session_memory_count(store), COUNT);
+    double each = (double)(allocated() - before) / COUNT;
+    print_message("%.1f octets for each of %d sessions\n", each, COUNT);
+    assert_true(each > sizeof(struct rv_session) && each < 300);
+    rv_session_memory_free(store);
+    assert_true(allocated() < before + COUNT);
+}
+
 #define TEST(name) cmocka_unit_test(name)
 
 int main(void)
@@ -284,12 +354,14 @@ int main(void)
         TEST(sums_do_not_overflow),
         TEST(a_session_is_found_by_its_name_only),
         TEST(a_session_expires_after_its_last_use),
+        TEST(a_session_that_a_talk_holds_does_not_expire),
         TEST(no_more_are_taken_than_there_may_be),
         TEST(a_renamed_session_keeps_its_values),
         TEST(many_sessions_are_all_found),
         TEST(no_update_is_lost),
         TEST(the_store_is_safe_on_every_thread),
         TEST(a_session_costs_little),
+        TEST(a_million_sessions_take_less_than_300_octets_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,11 @@
 #include "base/bytes.h"
 #include "support/tested.h"
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -151,6 +149,59 @@ static void attributes_of_the_cookie_can_be_set(void **state)
     assert_null(strstr(field, "HttpOnly"));
 }
 
+static void every_attribute_of_the_cookie_can_be_set(void **state)
+{
+    (void)state;
+    serve((rv_session_options){.cookie = {.domain = "shop.example",
+                                          .same_site = "None",
+                                          .secure = true,
+                                          .partitioned = true,
+                                          .max_age_s = 3600,
+                                          .expires_s = 784111777}});
+    get("/count");
+    expect_answer(200, "1 new");
+    const char *field = answer_field(last_answer(), "Set-Cookie");
+    static const char *const attributes[] = {
+        "; Path=/",        "; Domain=shop.example",
+        "; Max-Age=3600",  "; Expires=Sun, 06 Nov 1994 08:49:37 GMT",
+        "; Secure",        "; HttpOnly",
+        "; SameSite=None", "; Partitioned"};
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        assert_non_null(strstr(field, attributes[i]));
+    }
+}
+
+static int begin_and_end(rv_talk *talk, void *ctx)
+{
+    rv_session *session;
+    rv_set_cookie(talk, "side", "1", NULL);
+    rv_session_of(talk, &session);
+    rv_session_renew(talk);
+    if (ctx != NULL)
+        rv_session_end(talk);
+    return rv_text(talk, 200, "");
+}
+
+static void the_client_is_told_the_last_name_only(void **state)
+{
+    (void)state;
+    serve((rv_session_options){0});
+    route("GET /renewed", begin_and_end, NULL);
+    route("GET /ended", begin_and_end, "");
+    get("/renewed");
+    expect_answer(200, "");
+    assert_int_equal(answer_field_count(last_answer(), "Set-Cookie"), 2); /* and the other cookie */
+    assert_non_null(strstr(last_answer()->head, "side=1"));
+    const char *cookie = strstr(last_answer()->head, "sid=");
+    snprintf(last_name, sizeof last_name, "%.32s", cookie + 4);
+    get_with("/look", last_name);
+    expect_answer(200, "one");
+    get("/ended");
+    expect_answer(200, "");
+    assert_int_equal(answer_field_count(last_answer(), "Set-Cookie"), 2);
+    assert_non_null(strstr(last_answer()->head, "sid=; "));
+}
+
 static void no_session_is_begun_unless_it_is_asked_for(void **state)
 {
     (void)state;
@@ -197,7 +248,7 @@ static int64_t visits_at_end;
 
 static void on_end(rv_app *app, rv_session *session, void *ctx)
 {
-    assert_ptr_equal(app, rv_default_app(tested));
+    assert_non_null(app);
     (void)ctx;
     ended++;
     rv_session_get_int(session, "visits", &visits_at_end);
@@ -225,6 +276,43 @@ static void a_session_expires_by_the_clock_and_its_data_is_told(void **state)
     expect_answer(200, "1 new");
 }
 
+static int wait_long(rv_talk *talk, void *ctx)
+{
+    return rv_after_ms(talk, 60000, count, ctx) == 0 ? RV_PENDING : RV_ESTATE;
+}
+
+static void a_talk_may_take_longer_than_a_session_lasts(void **state)
+{
+    (void)state;
+    serve((rv_session_options){.timeout_ms = 5000, .on_end = on_end});
+    route("GET /long", wait_long, NULL);
+    get("/count");
+    expect_answer(200, "1 new");
+    ended = 0;
+    get_with("/long", take_name());
+    advance_ms(61000);
+    expect_answer(200, "2");
+    assert_int_equal(ended, 0);
+    get_with("/count", last_name);
+    expect_answer(200, "3");
+}
+
+static void sessions_that_are_left_are_told_at_the_end(void **state)
+{
+    (void)state;
+    serve((rv_session_options){.on_end = on_end});
+    get("/count");
+    expect_answer(200, "1 new");
+    as(1);
+    get("/count");
+    expect_answer(200, "1 new");
+    ended = 0;
+    visits_at_end = 0;
+    tested_with(NULL);
+    assert_int_equal(ended, 2);
+    assert_int_equal(visits_at_end, 1);
+}
+
 static void beyond_the_most_only_new_sessions_are_refused(void **state)
 {
     (void)state;
@@ -235,10 +323,28 @@ static void beyond_the_most_only_new_sessions_are_refused(void **state)
     get("/count");
     expect_status(503);
     expect_field("Set-Cookie", NULL);
+    assert_int_equal(COUNTER(sessions_full), 1);
     get("/look");
     expect_answer(200, "none");
     get_with("/count", last_name);
     expect_answer(200, "2");
+}
+
+static void beyond_the_most_those_with_a_session_go_on_always(void **state)
+{
+    (void)state;
+    serve((rv_session_options){.sessions_max = 1, .always = true});
+    get("/look");
+    expect_answer(200, "one");
+    take_name();
+    get("/look");
+    expect_status(503);
+    get_with("/look", last_name);
+    expect_answer(200, "one");
+    get_with("/leave", last_name);
+    expect_answer(200, "bye");
+    get("/look");
+    expect_answer(200, "one");
 }
 
 static void an_ended_session_is_gone_and_so_is_the_cookie(void **state)
@@ -297,137 +403,187 @@ static void a_session_can_be_named_in_the_path(void **state)
     expect_answer(200, "none");
 }
 
-/* ---- a store elsewhere -------------------------------------------------------------------------------------------- */
+/* ---- in links --------------------------------------------------------------------------------------------------- */
 
-/* One session, kept as a number, and asked for on another thread. */
-static struct {
-    char name[32];
-    int64_t visits;
-    unsigned loads, saves, touches;
-    bool removed, broken;
-} kept;
-
-struct question {
-    rv_session_call *call;
-    char name[32];
-};
-
-static void *answer_later(void *argument)
+/* Answers with the link that the query asks for, and whether the session was there before. */
+static int link_to(rv_talk *talk, void *ctx)
 {
-    struct question *question = argument;
-    usleep(2000);
-    if (kept.broken) {
-        rv_session_answer(question->call, RV_EIO, NULL);
-    } else if (memcmp(question->name, kept.name, 32) != 0) {
-        rv_session_answer(question->call, RV_ENOTFOUND, NULL);
-    } else {
-        rv_session *session = rv_session_restore(rv_slice(kept.name, 32));
-        rv_session_set_int(session, "visits", kept.visits);
-        rv_session_answer(question->call, 0, session);
-    }
-    free(question);
-    return NULL;
-}
-
-static pthread_t answering;
-
-static void load(void *ctx, rv_bytes id, rv_session_call *call)
-{
-    struct question *question = malloc(sizeof *question);
+    rv_session *session;
     (void)ctx;
-    kept.loads++;
-    question->call = call;
-    memcpy(question->name, id.ptr, 32);
-    assert_int_equal(pthread_create(&answering, NULL, answer_later, question), 0);
+    rv_error error = rv_session_of(talk, &session);
+    return error != 0
+               ? error
+               : rv_text(talk, 200, rv_session_link(talk, rv_copy(talk, rv_param(talk, "to"))));
 }
 
-static void save(void *ctx, rv_session *session)
+static int go_to_cart(rv_talk *talk, void *ctx)
 {
+    rv_session *session;
     (void)ctx;
-    kept.saves++;
-    memcpy(kept.name, rv_session_id(session).ptr, 32);
-    rv_session_get_int(session, "visits", &kept.visits);
+    rv_error error = rv_session_of(talk, &session);
+    return error != 0 ? error : rv_redirect(talk, 303, rv_session_link(talk, "/count?x=1#y"));
 }
 
-static void forget(void *ctx, rv_bytes id)
+static void expect_link(const char *query, const char *before, const char *behind)
 {
-    (void)ctx, (void)id;
-    kept.removed = true;
+    char path[256], link[256];
+    snprintf(path, sizeof path, "/link;sid=%s?to=%s", last_name, query);
+    get(path);
+    snprintf(link, sizeof link, "%s;sid=%s%s", before, last_name, behind);
+    expect_answer(200, behind == NULL ? before : link);
 }
 
-static void touch(void *ctx, rv_bytes id)
+static void begin_by_uri(void)
 {
-    (void)ctx, (void)id;
-    kept.touches++;
+    serve((rv_session_options){.track = RV_SESSION_BY_URI});
+    route("GET /link", link_to, NULL);
+    route("GET /go", go_to_cart, NULL);
+    get("/phrase");
+    expect_status(200);
+    snprintf(last_name, sizeof last_name, "%s", last_answer()->content.ptr + 5);
 }
 
-static void sweep(void *ctx)
+static void links_carry_the_name_in_front_of_the_query(void **state)
 {
-    (void)ctx;
+    (void)state;
+    begin_by_uri();
+    expect_link("/cart", "/cart", "");
+    expect_link("/cart%3Fx=1", "/cart", "?x=1");
+    expect_link("/%23top", "/", "#top");
+    expect_link("cart/", "cart/", "");
+    expect_link("../a:b%3Fc", "../a:b", "?c");
 }
 
-static const rv_session_store elsewhere = {load, save, forget, touch, sweep, NULL};
-
-static void ask_elsewhere(const char *path, const char *name)
+static void links_to_elsewhere_do_not(void **state)
 {
-    get_with(path, name);
-    pthread_join(answering, NULL);
-    rv_test_settle(client());
+    static const char *const others[] = {
+        "http://other.example/", "//other.example/", "/\\other.example",
+        "\\\\other.example",     "mailto:a@b",       ""};
+    (void)state;
+    begin_by_uri();
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        expect_link(others[i], others[i], NULL);
+    expect_link("%3Fpage=2", "?page=2", NULL);
+    expect_link("%23top", "#top", NULL);
 }
 
-static void a_store_may_answer_later(void **state)
+static void a_redirect_can_keep_the_session(void **state)
 {
     char name[64];
     (void)state;
-    memset(&kept, 0, sizeof kept);
-    serve((rv_session_options){.store = &elsewhere});
+    begin_by_uri();
+    get("/go");
+    expect_status(303);
+    const char *location = answer_field(last_answer(), "Location");
+    assert_int_equal(strncmp(location, "/count;sid=", 11), 0);
+    assert_string_equal(location + 11 + 32, "?x=1#y");
+    snprintf(name, sizeof name, "%.43s", location);
+    get(name);
+    expect_answer(200, "1");
+}
+
+static void with_cookies_links_stay_as_they_are(void **state)
+{
+    (void)state;
+    serve((rv_session_options){0});
+    route("GET /link", link_to, NULL);
+    get("/link?to=/cart");
+    expect_answer(200, "/cart");
+}
+
+/* ---- several apps --------------------------------------------------------------------------------------------------- */
+
+static rv_app *shop(rv_session_options options)
+{
+    rv_app *app = rv_app_new(tested, &(rv_app_options){.mount = "/shop"});
+    assert_non_null(app);
+    assert_int_equal(rv_sessions(app, &options), 0);
+    assert_int_equal(rv_route(app, "GET /count", count, NULL), 0);
+    assert_int_equal(rv_route(app, "GET /look", look, NULL), 0);
+    return app;
+}
+
+static void each_app_has_sessions_of_its_own(void **state)
+{
+    (void)state;
+    serve((rv_session_options){0});
+    shop((rv_session_options){0});
     get("/count");
     expect_answer(200, "1 new");
-    strcpy(name, take_name());
-    assert_int_equal(kept.saves, 1);
-    ask_elsewhere("/count", name);
+    take_name();
+    get_with("/shop/look", last_name);
+    expect_answer(200, "none");
+    get_with("/shop/count", last_name);
+    expect_answer(200, "1 new");
+}
+
+static void the_cookie_is_for_the_mount_of_its_app(void **state)
+{
+    (void)state;
+    shop((rv_session_options){0});
+    get("/shop/count");
+    expect_answer(200, "1 new");
+    assert_non_null(strstr(answer_field(last_answer(), "Set-Cookie"), "; Path=/shop;"));
+}
+
+static void among_cookies_of_one_name_the_own_one_is_found(void **state)
+{
+    char fields[256], outer[64], bad[] = "Cookie: sid=x; sid=";
+    (void)state;
+    serve((rv_session_options){0});
+    shop((rv_session_options){0});
+    get("/count");
+    expect_answer(200, "1 new");
+    strcpy(outer, take_name());
+    get("/shop/count");
+    expect_answer(200, "1 new");
+    snprintf(fields, sizeof fields, "%s%s; sid=%s\r\n", bad, outer, take_name());
+    request("GET", "/shop/count", fields);
     expect_answer(200, "2");
-    assert_int_equal(kept.visits, 2);
-    ask_elsewhere("/look", name);
-    expect_answer(200, "one");
-    assert_int_equal(kept.loads, 2);
-    assert_int_equal(kept.saves, 2);
-    assert_int_equal(kept.touches, 1);
-    ask_elsewhere("/look", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-    expect_answer(200, "none");
-    kept.broken = true;
-    ask_elsewhere("/look", name);
-    expect_status(500);
+    request("GET", "/count", fields);
+    expect_answer(200, "2");
 }
 
-static void a_client_may_leave_before_the_store_answers(void **state)
+static void an_app_in_front_does_not_spend_the_places_of_another(void **state)
 {
-    char name[64];
     (void)state;
-    memset(&kept, 0, sizeof kept);
-    serve((rv_session_options){.store = &elsewhere});
+    serve((rv_session_options){.sessions_max = 1});
+    shop((rv_session_options){.sessions_max = 1});
     get("/count");
     expect_answer(200, "1 new");
-    strcpy(name, take_name());
-    get_with("/count", name);
-    assert_int_equal(rv_test_reset(client()), 0);
-    pthread_join(answering, NULL);
-    rv_test_settle(client());
-    as(1);
-    get("/look");
-    expect_answer(200, "none");
+    get("/shop/count");
+    expect_answer(200, "1 new");
+    assert_int_equal(COUNTER(sessions_full), 0);
+    get("/shop/count");
+    expect_status(503);
+    assert_int_equal(COUNTER(sessions_full), 1);
 }
 
 /* ---- configuring ---------------------------------------------------------------------------------------------------- */
 
+static void expect_refused(rv_session_options options, const char *word)
+{
+    tested_with(NULL);
+    assert_int_equal(rv_sessions(rv_default_app(tested), &options), RV_EINVAL);
+    if (strstr(rv_server_error_text(tested), word) == NULL)
+        fail_msg("\"%s\" does not name %s", rv_server_error_text(tested), word);
+}
+
 static void bad_options_are_named(void **state)
 {
-    static const rv_session_store half = {.load = load};
+    static const rv_session_store half = {0};
     (void)state;
+    expect_refused((rv_session_options){.name = "a b"}, "name");
+    expect_refused((rv_session_options){.track = 7}, "track");
+    expect_refused((rv_session_options){.store = &half}, "store");
+    expect_refused((rv_session_options){.cookie.path = "shop"}, "path");
+    expect_refused((rv_session_options){.cookie.domain = "a;b"}, "domain");
+    expect_refused((rv_session_options){.cookie.same_site = "lax"}, "same_site");
+    expect_refused((rv_session_options){.cookie.same_site = "None"}, "Secure");
+    expect_refused((rv_session_options){.cookie.max_age_s = -1}, "max_age_s");
+    expect_refused((rv_session_options){.name = "__Host-sid"}, "Secure");
+    tested_with(NULL);
     rv_app *app = rv_default_app(tested);
-    assert_int_equal(rv_sessions(app, &(rv_session_options){.name = "a b"}), RV_EINVAL);
-    assert_non_null(strstr(rv_server_error_text(tested), "name"));
-    assert_int_equal(rv_sessions(app, &(rv_session_options){.store = &half}), RV_EINVAL);
     assert_int_equal(rv_sessions(app, NULL), 0);
     assert_int_equal(rv_sessions(app, NULL), RV_ESTATE);
 }
@@ -449,17 +605,28 @@ int main(void)
         TEST(a_session_is_found_again_by_its_cookie),
         TEST(the_cookie_is_kept_from_scripts_and_other_sites),
         TEST(attributes_of_the_cookie_can_be_set),
+        TEST(every_attribute_of_the_cookie_can_be_set),
+        TEST(the_client_is_told_the_last_name_only),
         TEST(no_session_is_begun_unless_it_is_asked_for),
         TEST(always_means_every_request),
         TEST(a_name_that_a_client_makes_up_is_not_taken),
         TEST(a_session_cannot_be_begun_behind_the_head),
         TEST(a_session_expires_by_the_clock_and_its_data_is_told),
+        TEST(a_talk_may_take_longer_than_a_session_lasts),
+        TEST(sessions_that_are_left_are_told_at_the_end),
         TEST(beyond_the_most_only_new_sessions_are_refused),
+        TEST(beyond_the_most_those_with_a_session_go_on_always),
         TEST(an_ended_session_is_gone_and_so_is_the_cookie),
         TEST(a_renewed_session_has_another_name_and_its_values),
         TEST(a_session_can_be_named_in_the_path),
-        TEST(a_store_may_answer_later),
-        TEST(a_client_may_leave_before_the_store_answers),
+        TEST(links_carry_the_name_in_front_of_the_query),
+        TEST(links_to_elsewhere_do_not),
+        TEST(a_redirect_can_keep_the_session),
+        TEST(with_cookies_links_stay_as_they_are),
+        TEST(each_app_has_sessions_of_its_own),
+        TEST(the_cookie_is_for_the_mount_of_its_app),
+        TEST(among_cookies_of_one_name_the_own_one_is_found),
+        TEST(an_app_in_front_does_not_spend_the_places_of_another),
         TEST(bad_options_are_named),
         TEST(without_sessions_there_are_none),
     };
