@@ -47,10 +47,11 @@ static rv_error read_path(const struct rv_room *room, struct rv_talk *talk, rv_b
     char *out = asked->path = rv_arena_alloc(&talk->arena, rest.len + 1);
     if (out == NULL)
         return RV_ENOMEM;
-    asked->slash = rest.len == 0 || rest.ptr[rest.len - 1] == '/';
-    if (asked->slash && rest.len > 0)
+    bool more = rest.len > 0; /* "/" alone is an empty name before its slash: there is none such */
+    asked->slash = !more || rest.ptr[rest.len - 1] == '/';
+    if (asked->slash && more)
         rest.len--;
-    for (bool first = true, more = rest.len > 0; more; first = false) {
+    for (bool first = true; more; first = false) {
         const char *slash = memchr(rest.ptr, '/', rest.len);
         rv_bytes segment =
             rv_slice(rest.ptr, slash != NULL ? (size_t)(slash - rest.ptr) : rest.len);
