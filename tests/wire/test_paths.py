@@ -121,7 +121,7 @@ def spell(chance, octet):
         return text
     if way > 0.995:
         return "%%25%02x" % octet
-    if way > 0.99 and text.isalpha():
+    if way > 0.99 and text.isalpha() and text.isascii():
         return text.swapcase()
     return ("%%%02x" if chance.random() < 0.5 else "%%%02X") % octet
 
