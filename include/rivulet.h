@@ -709,6 +709,7 @@ typedef struct rv_uploaded {
     bool replaced;         /* true: a file had that name before */
     uint64_t bytes;
     char sha256[65]; /* in hexadecimal; "" when it was not asked for */
+    char etag[64];   /* of a file: what rv_files and rv_file will say of it; else "" */
 } rv_uploaded;
 
 typedef struct rv_upload_options {
@@ -751,7 +752,9 @@ RV_API int rv_upload(rv_talk *talk, const rv_upload_options *options, void *ctx)
  * request; 201 is the right answer when nothing was `replaced`, 200 or 204 when something was. A body of no
  * octets is an empty file. RV_OK also when the talk is answered from the head alone: 400 when `name` is none
  * (a path, "..", more than 255 octets) or there is a Content-Range, since a part cannot be put in its
- * place; 413 when it will be too long; 415 when it has a Content-Encoding, which would be lost.
+ * place; 412 when the file of that name is not what If-Match, If-None-Match or If-Unmodified-Since expect (or,
+ * later, is not any more); 413 when it will be too long; 415 when it has a Content-Encoding, which would
+ * be lost.
  */
 RV_API int rv_upload_body(rv_talk *talk, rv_bytes name, const rv_upload_options *options,
                           void *ctx);

@@ -6,7 +6,6 @@
 
 #include "base/random.h"
 #include "http/byteranges.h"
-#include "http/conditional.h"
 #include "http/date.h"
 #include "server/wire.h"
 
@@ -46,7 +45,7 @@ rv_bytes rv_header_joined(struct rv_talk *talk, const char *wanted)
     return all;
 }
 
-static struct rv_conditions conditions_of(struct rv_talk *talk)
+struct rv_conditions rv_conditions_of(struct rv_talk *talk)
 {
     return (struct rv_conditions){.if_match = rv_header_joined(talk, "If-Match"),
                                   .if_none_match = rv_header_joined(talk, "If-None-Match"),
@@ -189,7 +188,7 @@ static rv_error narrow(struct rv_talk *talk, const struct rv_representation *wha
 
 static int decide(struct rv_talk *talk, const struct rv_representation *what, struct ranges *ranges)
 {
-    struct rv_conditions conditions = conditions_of(talk);
+    struct rv_conditions conditions = rv_conditions_of(talk);
     struct rv_validators validators = {
         .etag = rv_str(what->etag), .last_modified = what->modified_s, .now = talk->wall_s};
     bool get_or_head =

@@ -5,6 +5,7 @@
 #ifndef RV_SERVER_REPRESENTATION_H
 #define RV_SERVER_REPRESENTATION_H
 
+#include "http/conditional.h"
 #include "server/reply.h"
 
 /* More ranges than these in one request are answered with the whole. */
@@ -26,6 +27,9 @@ int rv_answer_representation(struct rv_talk *talk, const struct rv_representatio
 /* All values of a list field of the request as one, joined with ", " (RFC 9110 section 5.3); absent
    without one. Lives as long as the talk. */
 rv_bytes rv_header_joined(struct rv_talk *talk, const char *name);
+
+/* The conditions of the request. Live as long as the talk. */
+struct rv_conditions rv_conditions_of(struct rv_talk *talk);
 
 /* The strong entity tag of a file: its size and time, and what sets codings of it apart (may be ""). */
 #define RV_FILE_ETAG_BYTES 64

@@ -8,11 +8,13 @@
 #include "server/parts.h"
 #include "server/worker.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define PARTS_MAX 100
 #define FIELDS_BYTES_MAX (64 * 1024)
@@ -204,6 +206,30 @@ static rv_error foresee(rv_talk *talk, struct rv_upload *upload, rv_bytes name)
     return upload->files[0].name == NULL ? RV_ENOMEM : 0;
 }
 
+/* RFC 9110 section 13.2.1: conditions are about the file that would be replaced. What they were true of must
+   still be there when the new file gets its name (upload_disk.h). */
+static bool conditions_hold(rv_talk *talk, struct rv_upload *upload)
+{
+    struct rv_conditions conditions = rv_conditions_of(talk);
+    struct rv_validators validators = {.last_modified = -1, .now = talk->wall_s};
+    char etag[RV_FILE_ETAG_BYTES];
+    if (conditions.if_match.ptr == NULL && conditions.if_none_match.ptr == NULL &&
+        conditions.if_unmodified_since.ptr == NULL)
+        return true;
+    int directory = open(upload->disk.directory_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct rv_upload_seen seen = rv_upload_look(directory, upload->files[0].name);
+    if (directory >= 0)
+        close(directory);
+    upload->disk.expects = true;
+    upload->disk.expected = seen;
+    if (!seen.is_there)
+        return conditions.if_match.ptr == NULL;
+    rv_file_etag(etag, seen.bytes, seen.modified, "");
+    validators.etag = rv_str(etag);
+    validators.last_modified = seen.modified.tv_sec;
+    return rv_conditions_evaluate(&conditions, &validators, false) == RV_CONDITION_PASS;
+}
+
 static int open_body(rv_talk *talk, const rv_part *part, void *ctx)
 {
     (void)talk, (void)part, (void)ctx;
@@ -229,7 +255,9 @@ int rv_upload_body(rv_talk *talk, rv_bytes name, const rv_upload_options *option
                          .abort = form_is_aborted,
                          .part_bytes_max = options->file_bytes_max};
     int result = foresee(talk, upload, name);
-    if (result == 0)
+    if (result == 0 && name.ptr != NULL && !conditions_hold(talk, upload))
+        result = refuse(talk, 412, "The file is not what the request expects.");
+    else if (result == 0)
         result = rv_parts_take_body(talk, &acceptor, upload);
     if (result != RV_PENDING)
         rv_upload_free(upload);

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static rv_error failed(struct rv_upload_disk *disk)
@@ -69,22 +70,54 @@ rv_error rv_upload_close(struct rv_upload_disk *disk, struct rv_upload_file *fil
 {
     int descriptor = disk->file;
     rv_error error = 0;
+    struct stat info;
     if (RV_TLS_BUILT && disk->digest != NULL && !rv_digest_finish(disk->digest, file->sha256))
         error = RV_ENOMEM;
-    if (error == 0 && disk->sync && fsync(descriptor) != 0)
+    if (error == 0 && ((disk->sync && fsync(descriptor) != 0) || fstat(descriptor, &info) != 0))
         error = failed(disk);
+    if (error == 0)
+        rv_file_etag(file->etag, (uint64_t)info.st_size, info.st_mtim, "");
     disk->file = -1;
     if (close(descriptor) != 0 && error == 0)
         error = failed(disk);
     return error;
 }
 
+struct rv_upload_seen rv_upload_look(int directory, const char *name)
+{
+    struct stat info;
+    if (fstatat(directory, name, &info, 0) != 0)
+        return (struct rv_upload_seen){.is_there = false};
+    return (struct rv_upload_seen){.is_there = true,
+                                   .device = info.st_dev,
+                                   .inode = info.st_ino,
+                                   .bytes = (uint64_t)info.st_size,
+                                   .modified = info.st_mtim};
+}
+
+/* Does the name still stand for what it did? Between this and the rename is no time to speak of, but some;
+   a name that was not there, the rename itself takes from nobody. */
+static bool is_as_expected(const struct rv_upload_disk *disk, const char *name)
+{
+    const struct rv_upload_seen *before = &disk->expected;
+    struct rv_upload_seen now = rv_upload_look(disk->directory, name);
+    return now.is_there == before->is_there && now.device == before->device &&
+           now.inode == before->inode && now.bytes == before->bytes &&
+           now.modified.tv_sec == before->modified.tv_sec &&
+           now.modified.tv_nsec == before->modified.tv_nsec;
+}
+
 /* A file system that does not know RENAME_NOREPLACE (EINVAL) can still replace. */
 static rv_error give_name(struct rv_upload_disk *disk, struct rv_upload_file *file)
 {
     int at = disk->directory;
+    bool replaces = disk->replace && (!disk->expects || disk->expected.is_there);
+    if (disk->expects && !is_as_expected(disk, file->name)) {
+        disk->error_number = ESTALE;
+        return RV_EIO;
+    }
     bool is_named = renameat2(at, file->temporary, at, file->name, RENAME_NOREPLACE) == 0;
-    if (!is_named && disk->replace && (errno == EEXIST || errno == EINVAL)) {
+    if (!is_named && replaces && (errno == EEXIST || errno == EINVAL)) {
         file->has_replaced = faccessat(at, file->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
         is_named = renameat(at, file->temporary, at, file->name) == 0;
     }

@@ -57,7 +57,11 @@ static int answer_failure(rv_talk *talk, void *ctx)
     case EDQUOT:
     case EFBIG:
         return refuse(talk, 507, "There is no room for the file.");
+    case ESTALE:
+        return refuse(talk, 412, "The file is not what it was any more.");
     case EEXIST:
+        if (upload->disk.expects && !upload->disk.expected.is_there)
+            return refuse(talk, 412, "There is a file of that name now.");
         return refuse(talk, 409, "There is a file of that name already.");
     case EISDIR:
         return refuse(talk, 409, "There is a directory of that name.");
@@ -78,6 +82,7 @@ static int tell_done(rv_talk *talk, void *ctx)
     struct rv_upload *upload = ctx;
     for (size_t i = 0; i < upload->count; i++) {
         memcpy(upload->told[i].sha256, upload->files[i].sha256, sizeof upload->told[i].sha256);
+        memcpy(upload->told[i].etag, upload->files[i].etag, sizeof upload->told[i].etag);
         upload->told[i].replaced = upload->files[i].has_replaced;
     }
     return upload->options.done(talk, upload->told, upload->count, upload->ctx);

@@ -119,6 +119,17 @@ def test_a_file_is_put_and_replaced(store, tmp_path_factory, protocol):
                               check=True).stdout == sent.read_bytes()
 
 
+def test_conditions_keep_one_from_replacing_what_he_has_not_seen(store, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sent")
+    first, second = make_file(folder / "first", 1000), make_file(folder / "second", 2000)
+    assert store.put("it", first, "-H", "If-None-Match: *").endswith("201")
+    assert store.put("it", second, "-H", "If-None-Match: *").endswith("412")
+    tag = store.curl("/it", "-o", "/dev/null", "-w", "%header{etag}")
+    assert store.put("it", second, "-H", f"If-Match: {tag}").endswith("200")
+    assert store.put("it", first, "-H", f"If-Match: {tag}").endswith("412")
+    assert digest(store.directory / "it") == digest(second)
+
+
 @PROTOCOLS
 def test_a_length_need_not_be_known(store, protocol):
     told = store.curl("/it", protocol, "-T", "-", input="x" * 100_000)

@@ -47,6 +47,7 @@ static int done(rv_talk *talk, const rv_uploaded *file, size_t count, void *ctx)
              (int)file->content_type.len,
              file->content_type.ptr == NULL ? "" : file->content_type.ptr,
              (unsigned long)file->bytes, file->sha256);
+    rv_set_header(talk, "ETag", file->etag);
     return rv_text(talk, file->replaced ? 200 : 201, file->replaced ? "replaced" : "created");
 }
 
@@ -85,6 +86,7 @@ static int set_up(void **state)
     tested_set_up(state);
     route_with("PUT /{name}", take, NULL, (rv_route_options){.body = RV_BODY_STREAMED});
     route("PUT /whole/{name}", take, NULL);
+    rv_files(rv_default_app(tested), "/", folder, &(rv_files_options){.revalidate_ms = 1});
     route_with("POST /", take_nameless, NULL, (rv_route_options){.body = RV_BODY_STREAMED});
     return 0;
 }
@@ -336,6 +338,98 @@ static void what_will_be_too_long_is_413_before_it_is_sent(void **state)
     assert_int_equal(upload_folder_empty(), 1);
 }
 
+/* ---- conditions ------------------------------------------------------------------------------------------ */
+
+static const char *etag_of(const char *name)
+{
+    static char field[200];
+    char path[64];
+    snprintf(path, sizeof path, "/%s", name);
+    get(path);
+    expect_status(200);
+    snprintf(field, sizeof field, "%s", answer_field(last_answer(), "ETag"));
+    return field;
+}
+
+static void the_entity_tag_is_that_of_the_file(void **state)
+{
+    char tag[200];
+    (void)state;
+    put("/it", "", "abc");
+    expect_answer(201, "created");
+    snprintf(tag, sizeof tag, "%s", answer_field(last_answer(), "ETag"));
+    assert_string_equal(etag_of("it"), tag);
+    assert_int_equal(upload_folder_empty(), 1);
+}
+
+static void what_the_conditions_do_not_allow_is_412_before_it_is_sent(void **state)
+{
+    static const char *const fields[] = {"If-None-Match: *\r\n", "If-Match: \"other\"\r\n",
+                                         "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+                                         NULL};
+    char line[300], tag_line[256];
+    (void)state;
+    upload_folder_write("it", "old");
+    snprintf(tag_line, sizeof tag_line, "If-None-Match: \"x\", %.200s\r\n", etag_of("it"));
+    for (unsigned i = 0; i < 4; i++) {
+        as(i + 1);
+        snprintf(line, sizeof line, "%sExpect: 100-continue\r\nContent-Length: 3\r\n",
+                 fields[i] == NULL ? tag_line : fields[i]);
+        request("PUT", "/it", line);
+        expect_status(412);
+        expect_kept("it", "old");
+    }
+    as(5);
+    request("PUT", "/none", "If-Match: *\r\nContent-Length: 3\r\n");
+    expect_status(412);
+    assert_int_equal(seen.aborts + seen.done, 0);
+    assert_int_equal(upload_folder_empty(), 1);
+}
+
+static void what_the_conditions_allow_is_kept(void **state)
+{
+    char line[300];
+    (void)state;
+    put("/it", "If-None-Match: *\r\n", "one");
+    expect_answer(201, "created");
+    seen.progress = 0;
+    snprintf(line, sizeof line, "If-Match: %.200s\r\n", etag_of("it"));
+    put("/it", line, "longer");
+    expect_answer(200, "replaced");
+    seen.progress = 0;
+    put("/it", "If-Unmodified-Since: Fri, 31 Dec 2999 23:59:59 GMT\r\n", "three");
+    expect_answer(200, "replaced");
+    expect_kept("it", "three");
+    assert_int_equal(upload_folder_empty(), 1);
+}
+
+/* Two that both have seen that there was no file, or that one: the second loses nothing of the first. */
+static void what_has_changed_while_the_body_came_is_412(void **state)
+{
+    char line[300] = "If-None-Match: *\r\nContent-Length: 6\r\n";
+    (void)state;
+    for (unsigned round = 0; round < 2; round++) {
+        const char *other = round == 0 ? "first" : "second one";
+        as(2 * round);
+        seen.progress = 0;
+        request("PUT", "/it", line);
+        say("abc");
+        as(2 * round + 1);
+        seen.progress = 0;
+        put("/it", "", other);
+        expect_status(round == 0 ? 201 : 200);
+        as(2 * round);
+        seen.progress = 3;
+        say("def");
+        expect_status(412);
+        assert_int_equal(seen.aborts, round + 1);
+        assert_int_equal(seen.gone, round + 1);
+        expect_kept("it", other);
+        snprintf(line, sizeof line, "If-Match: %.200s\r\nContent-Length: 6\r\n", etag_of("it"));
+    }
+    assert_int_equal(upload_folder_empty(), 1);
+}
+
 /* ---- what is not completed ----------------------------------------------------------------------------- */
 
 static void what_gets_too_long_leaves_nothing(void **state)
@@ -553,6 +647,10 @@ int main(void)
         FACT(a_part_of_a_file_is_400),
         FACT(a_coded_body_is_415),
         FACT(what_will_be_too_long_is_413_before_it_is_sent),
+        FACT(the_entity_tag_is_that_of_the_file),
+        FACT(what_the_conditions_do_not_allow_is_412_before_it_is_sent),
+        FACT(what_the_conditions_allow_is_kept),
+        FACT(what_has_changed_while_the_body_came_is_412),
         FACT(what_gets_too_long_leaves_nothing),
         FACT(a_malformed_body_leaves_nothing),
         FACT(a_body_that_comes_too_slowly_leaves_nothing),
