@@ -48,7 +48,13 @@ function(rv_add_tests)
     rv_program_flags(test_support)
     target_compile_options(test_support PRIVATE -UNDEBUG)
     target_include_directories(test_support PRIVATE include src tests)
-    target_link_libraries(test_support PRIVATE PkgConfig::cmocka ${rv_tls_libraries})
+    target_link_libraries(test_support PRIVATE PkgConfig::cmocka ${rv_tls_libraries}
+        ${rv_codings_libraries})
+    # What was compressed with brotli is read by its other half.
+    if(rv_brotli)
+        pkg_check_modules(brotli_decoder REQUIRED IMPORTED_TARGET libbrotlidec)
+        target_link_libraries(test_support PRIVATE PkgConfig::brotli_decoder)
+    endif()
 
     file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
     if(NOT rv_tls)
@@ -66,12 +72,6 @@ function(rv_add_tests)
             target_link_libraries(${name} PRIVATE rivulet_command)
         endif()
     endforeach()
-
-    # What was compressed with brotli is read by its other half.
-    if(rv_brotli)
-        pkg_check_modules(brotli_decoder REQUIRED IMPORTED_TARGET libbrotlidec)
-        target_link_libraries(test_encode PRIVATE PkgConfig::brotli_decoder)
-    endif()
 
     file(GLOB wire_runners CONFIGURE_DEPENDS tests/wire/run_*.c)
     file(GLOB wire_sources CONFIGURE_DEPENDS tests/wire/wire_*.c)

@@ -74,7 +74,8 @@ enum {
     X(RV_EIO, -11, "input or output failed")                                                       \
     X(RV_EBUSY, -12, "busy")                                                                       \
     X(RV_ENOTFOUND, -13, "not found")                                                              \
-    X(RV_EPROTO, -14, "the peer broke the protocol")
+    X(RV_EPROTO, -14, "the peer broke the protocol")                                               \
+    X(RV_ENOLENGTH, -15, "a Content-Length is needed")
 
 typedef int rv_error;
 enum {
@@ -503,6 +504,7 @@ typedef struct rv_route_options {
     rv_executor executor;    /* used in the pool's stead when it has a `submit` */
     uint64_t body_bytes_max; /* 0: for whole bodies the server's limit, for streamed ones none */
     bool length_required;    /* true: a body without Content-Length is 411 */
+    bool no_compress;        /* true: responses are never compressed, whatever the app says */
 } rv_route_options;
 
 RV_API rv_error rv_route_with(rv_app *app, const char *pattern, rv_handler handler, void *ctx,
@@ -548,6 +550,56 @@ typedef struct rv_resolution {
     rv_route_options options;
 } rv_resolution;
 
+/* How a response says where it ends. Whole answers have a Content-Length and streamed ones that of the
+   application, where nothing else is said here. */
+typedef enum rv_framing {
+    /* Streamed responses without a Content-Length are chunked; for HTTP/1.0 they end with the connection. */
+    RV_FRAMING_AUTO = 0,
+    /* Streamed responses are collected, and have a Content-Length, as long as they are no longer than
+       buffered_bytes_max; longer ones go on as AUTO has it. The head waits, and fields may be set until
+       it leaves. */
+    RV_FRAMING_BUFFERED,
+    /* Everything is chunked, whole answers too, but for files; with HTTP/2 there is no Content-Length.
+       For HTTP/1.0 as AUTO has it. */
+    RV_FRAMING_CHUNKED,
+    /* Streamed responses need a Content-Length of the application: the first write without one fails with
+       RV_ENOLENGTH, before the head is sent. They are never compressed. */
+    RV_FRAMING_RAW
+} rv_framing;
+
+#define RV_COMPRESS_OFF (-1)
+
+/*
+ * Compression of the content of responses: gzip, br and zstd, as the library was built. The client's
+ * Accept-Encoding decides, by its weights; between equals zstd goes before br before gzip. When it is
+ * decided, at the answer or the first write, the response
+ *  - has a content and is no 206; a 304 says what its 200 would;
+ *  - has a Content-Type among `types`, and `bytes_min` octets, if it is known how many;
+ *  - has no Content-Encoding, Content-Range or digest, and no Cache-Control with no-transform.
+ * Every response for which this holds has `Vary: Accept-Encoding`, compressed or not. One that is
+ * compressed has a weak ETag (a strong one gets "W/" in front of it, as a later If-None-Match has, too), no
+ * Accept-Ranges, and its own Content-Length, or none: large and streamed ones are chunked, and HEAD is not
+ * told. A Content-Length that the application sets is that of the content before it is compressed.
+ *
+ * What is written reaches the client without waiting for the end: on the worker when the handler returns,
+ * all writes of one call together; on a pool thread with each write, so that larger ones compress better.
+ *
+ * Pages that repeat what a client has sent beside a secret give the secret away by their size (the BREACH
+ * attack): give the routes of such pages no_compress.
+ */
+typedef struct rv_compress_options {
+    /* Media types, separated by spaces, such as "text/html application/json"; "text/" with a star behind
+       it for all of a kind, "*+json" for all with that end. NULL: text, scripts, JSON, XML, fonts and their
+       like, but no text/event-stream. */
+    const char *types;
+    uint64_t bytes_min; /* 0: 1024. Of whole answers, and streamed ones with a Content-Length */
+    /* 0: a level that costs little (gzip 4, br 4, zstd 3); at most 9, 11 and 19. RV_COMPRESS_OFF: this
+       coding is not offered. */
+    int gzip_level;
+    int brotli_level;
+    int zstd_level;
+} rv_compress_options;
+
 typedef struct rv_app_options {
     /* The app is for this path and those below it, on whole segments: "/api" covers "/api/x", not
        "/apis". Its routes are written without it; "/api" itself is the route "/". NULL: every path. */
@@ -558,6 +610,9 @@ typedef struct rv_app_options {
     /* As of the server's options, in whose stead they are where both have a name. */
     const rv_default_header *default_headers;
     bool no_keep_alive; /* true: HTTP/1 connections are closed after each answer of this app */
+    rv_framing framing;
+    uint64_t buffered_bytes_max;         /* of RV_FRAMING_BUFFERED; 0: output_high_bytes */
+    const rv_compress_options *compress; /* NULL: nothing is compressed */
     /*
      * Asked before the app's routes, with the head of the request: every noun but rv_body. Fills in `found` and
      * returns true, or returns false to leave it to the routes. Decides, and does not answer. On the

@@ -32,6 +32,12 @@ const enum rv_coding *rv_encoder_codings(size_t *count)
     return codings;
 }
 
+int rv_encoder_level_max(enum rv_coding coding)
+{
+    const struct rv_encoder_kind *kind = coding < RV_CODINGS ? kinds[coding] : NULL;
+    return kind == NULL ? 0 : kind->level_max;
+}
+
 rv_error rv_encoder_begin(struct rv_encoder *encoder, enum rv_coding coding, int level)
 {
     *encoder = (struct rv_encoder){0};

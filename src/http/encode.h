@@ -27,6 +27,9 @@ enum rv_encode_goal {
    RV_CODING_IDENTITY, which is not counted. */
 const enum rv_coding *rv_encoder_codings(size_t *count);
 
+/* The highest level of a coding; 0: this build does not have it. */
+int rv_encoder_level_max(enum rv_coding coding);
+
 /* `level` 0 is the level for answers that are made while the client waits; else 1..9 for gzip, 1..11
    for br, 1..19 for zstd. RV_EINVAL: this build does not have the coding, or the coding that level;
    RV_ENOMEM. On failure there is nothing to end. */

@@ -30,7 +30,7 @@ void rv_h1_drain_start(struct rv_h1_drain *drain, enum rv_h1_framing framing, ui
 {
     *drain = (struct rv_h1_drain){
         .framing = framing,
-        .left = framing == RV_FRAMING_LENGTH ? length : 0,
+        .left = framing == RV_H1_FRAMING_LENGTH ? length : 0,
         .trailer = NOT_YET,
     };
     rv_chunked_init(&drain->chunked);
@@ -130,20 +130,20 @@ static enum rv_h1_drain_result drain_run(struct rv_h1_drain *drain, rv_bytes *oc
 enum rv_h1_drain_result rv_h1_drain_next(struct rv_h1_drain *drain, rv_bytes *octets,
                                          const char **reason)
 {
-    return drain->framing == RV_FRAMING_CHUNKED ? drain_chunked(drain, octets, reason)
-                                                : drain_run(drain, octets);
+    return drain->framing == RV_H1_FRAMING_CHUNKED ? drain_chunked(drain, octets, reason)
+                                                   : drain_run(drain, octets);
 }
 
 uint64_t rv_h1_drain_skippable(const struct rv_h1_drain *drain)
 {
     switch (drain->framing) {
-    case RV_FRAMING_LENGTH:
+    case RV_H1_FRAMING_LENGTH:
         return drain->left;
-    case RV_FRAMING_CHUNKED:
+    case RV_H1_FRAMING_CHUNKED:
         return rv_chunked_data_left(&drain->chunked);
-    case RV_FRAMING_UNTIL_CLOSE:
+    case RV_H1_FRAMING_UNTIL_CLOSE:
         return UINT64_MAX;
-    case RV_FRAMING_NONE:
+    case RV_H1_FRAMING_NONE:
         break;
     }
     return 0;
@@ -154,15 +154,15 @@ enum rv_h1_drain_result rv_h1_drain_skipped(struct rv_h1_drain *drain, uint64_t 
     assert(count <= rv_h1_drain_skippable(drain));
     drain->content += count;
     switch (drain->framing) {
-    case RV_FRAMING_LENGTH:
+    case RV_H1_FRAMING_LENGTH:
         drain->left -= count;
         return drain->left == 0 ? RV_DRAIN_DONE : RV_DRAIN_MORE;
-    case RV_FRAMING_CHUNKED:
+    case RV_H1_FRAMING_CHUNKED:
         rv_chunked_skip(&drain->chunked, count);
         return drain->trailer == ENDED ? RV_DRAIN_DONE : RV_DRAIN_MORE;
-    case RV_FRAMING_UNTIL_CLOSE:
+    case RV_H1_FRAMING_UNTIL_CLOSE:
         return RV_DRAIN_MORE;
-    case RV_FRAMING_NONE:
+    case RV_H1_FRAMING_NONE:
         break;
     }
     return RV_DRAIN_DONE;

@@ -27,7 +27,7 @@ enum rv_h1_drain_result {
     RV_DRAIN_MALFORMED /* `*reason` is a static sentence that says what was wrong */
 };
 
-/* `length` counts for RV_FRAMING_LENGTH only. */
+/* `length` counts for RV_H1_FRAMING_LENGTH only. */
 void rv_h1_drain_start(struct rv_h1_drain *drain, enum rv_h1_framing framing, uint64_t length);
 
 /* Takes octets from the front of `*octets`. RV_DRAIN_DONE at once for NONE and a length of 0. DONE and

@@ -373,10 +373,10 @@ enum rv_h1_framing rv_h1_response_framing(const struct rv_h1_response *response,
 {
     int status = response->status;
     if (to_head || status < 200 || status == 204 || status == 304)
-        return RV_FRAMING_NONE;
+        return RV_H1_FRAMING_NONE;
     if (response->chunked)
-        return RV_FRAMING_CHUNKED;
+        return RV_H1_FRAMING_CHUNKED;
     if (response->has_content_length && !response->coded_until_close)
-        return RV_FRAMING_LENGTH;
-    return RV_FRAMING_UNTIL_CLOSE;
+        return RV_H1_FRAMING_LENGTH;
+    return RV_H1_FRAMING_UNTIL_CLOSE;
 }

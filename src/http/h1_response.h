@@ -42,10 +42,10 @@ int rv_h1_parse_response(const char *octets, size_t length, uint32_t head_bytes_
 
 /* How the end of the content is found (RFC 9112 section 6.3). */
 enum rv_h1_framing {
-    RV_FRAMING_NONE, /* HEAD, 1xx, 204, 304 */
-    RV_FRAMING_LENGTH,
-    RV_FRAMING_CHUNKED,
-    RV_FRAMING_UNTIL_CLOSE /* such a connection is not used again, whatever keep_alive says */
+    RV_H1_FRAMING_NONE, /* HEAD, 1xx, 204, 304 */
+    RV_H1_FRAMING_LENGTH,
+    RV_H1_FRAMING_CHUNKED,
+    RV_H1_FRAMING_UNTIL_CLOSE /* such a connection is not used again, whatever keep_alive says */
 };
 
 enum rv_h1_framing rv_h1_response_framing(const struct rv_h1_response *response, bool to_head);

@@ -109,9 +109,9 @@ static bool head_arrived(struct rv_client *client, const struct rv_h1_response *
     enum rv_h1_framing framing = rv_h1_response_framing(response, to_head);
     client->status = (uint16_t)response->status;
     client->kept_alive =
-        response->keep_alive && framing != RV_FRAMING_UNTIL_CLOSE && response->status != 101;
+        response->keep_alive && framing != RV_H1_FRAMING_UNTIL_CLOSE && response->status != 101;
     client->phase = RV_ANSWER_BODY;
-    bool is_long = framing == RV_FRAMING_LENGTH && response->content_length >= LONG_BYTES_MIN;
+    bool is_long = framing == RV_H1_FRAMING_LENGTH && response->content_length >= LONG_BYTES_MIN;
     thread->loop.receive_bytes = is_long ? SHORT_READ_BYTES : RV_RECEIVE_BYTES;
     rv_h1_drain_start(&client->drain, framing, response->content_length);
     return true;
@@ -168,7 +168,7 @@ static bool take_content(struct rv_client *client, rv_bytes *octets, uint64_t no
         return octets->len > 0;
     default:
         client->skipping = rv_h1_drain_skippable(&client->drain);
-        if (client->drain.framing == RV_FRAMING_LENGTH)
+        if (client->drain.framing == RV_H1_FRAMING_LENGTH)
             client
                 ->skipping--; /* the last octet is read, with those behind it that should not be */
         if (client->skipping > SKIP_BYTES_MAX)

@@ -104,7 +104,7 @@ static void send_waiting(struct rv_client *client, uint64_t now_us)
 /* `whole`: nobody has cut off what the server meant to say. */
 static void ended(struct rv_client *client, bool whole)
 {
-    bool until_close = client->drain.framing == RV_FRAMING_UNTIL_CLOSE;
+    bool until_close = client->drain.framing == RV_H1_FRAMING_UNTIL_CLOSE;
     if (client->phase == RV_ANSWER_NONE) {
         ended_between(client, RV_FAILURE_WAIT_CLOSED, 0);
     } else if (client->phase == RV_ANSWER_HEAD) {

@@ -8,6 +8,7 @@
 #include "http/h1_write.h"
 #include "http/scan.h"
 #include "server/server.h"
+#include "server/shaping.h"
 
 #include <stdlib.h>
 
@@ -71,11 +72,11 @@ const char *rv_default_fields_copy(struct rv_default_fields *fields,
         return NULL;
     fields->fields = calloc(count, sizeof *fields->fields);
     if (fields->fields == NULL)
-        return RV_DEFAULTS_NO_MEMORY;
+        return RV_NO_MEMORY_TEXT;
     for (; fields->count < count; fields->count++)
         if (!copy_field(&fields->fields[fields->count], &headers[fields->count])) {
             rv_default_fields_free(fields);
-            return RV_DEFAULTS_NO_MEMORY;
+            return RV_NO_MEMORY_TEXT;
         }
     return NULL;
 }
@@ -140,26 +141,34 @@ static rv_error set(rv_app *app, const rv_app_options *options)
     rv_error error = check(app, options);
     if (error != 0)
         return error;
+    const char *option = "default_headers";
+    struct rv_shaping *shaping = NULL;
     const char *fault = rv_default_fields_copy(&defaults, options->default_headers);
-    if (fault != NULL && strcmp(fault, RV_DEFAULTS_NO_MEMORY) != 0)
-        return refuse(app, "default_headers", fault);
+    if (fault == NULL && (fault = rv_shaping_make(options, &shaping, &option)) != NULL)
+        rv_default_fields_free(&defaults);
+    if (fault != NULL && strcmp(fault, RV_NO_MEMORY_TEXT) != 0)
+        return refuse(app, option, fault);
     char *mount = copy_prefix(options->mount);
     char *hosts = options->hosts == NULL ? NULL : strdup(options->hosts);
     if (fault != NULL || mount == NULL || (options->hosts != NULL && hosts == NULL)) {
         rv_default_fields_free(&defaults);
+        rv_shaping_free(shaping);
         free(mount);
         free(hosts);
         return rv_server_misconfigured(app->server, RV_ENOMEM, "out of memory");
     }
     rv_default_fields_free(&app->defaults);
+    rv_shaping_free(app->shaping);
     free(app->mount);
     free(app->hosts);
     app->defaults = defaults;
+    app->shaping = shaping;
     app->mount = mount;
     app->hosts = hosts;
     app->options = *options;
     app->options.mount = app->options.hosts = NULL; /* the caller's memory: it has been copied */
     app->options.default_headers = NULL;
+    app->options.compress = NULL;
     return 0;
 }
 
@@ -317,6 +326,7 @@ void rv_app_clear(struct rv_app *app)
     rv_default_fields_free(&app->defaults);
     free_side_handlers(&app->befores);
     free_side_handlers(&app->afters);
+    rv_shaping_free(app->shaping);
     rv_session_tracker_free(app->sessions);
     free(app->mount);
     free(app->hosts);

@@ -9,6 +9,7 @@
 #include "server/route.h"
 
 struct rv_session_tracker;
+struct rv_shaping;
 struct rv_talk;
 
 /* Fields that responses have unless their handlers say otherwise. */
@@ -20,9 +21,9 @@ struct rv_default_fields {
     size_t count;
 };
 
-/* Takes copies of a table of options. NULL, or what is wrong with it; RV_DEFAULTS_NO_MEMORY. On failure
+/* Takes copies of a table of options. NULL, or what is wrong with it; RV_NO_MEMORY_TEXT. On failure
    `fields` holds nothing. */
-#define RV_DEFAULTS_NO_MEMORY "out of memory"
+#define RV_NO_MEMORY_TEXT "out of memory"
 const char *rv_default_fields_copy(struct rv_default_fields *fields,
                                    const rv_default_header *headers);
 void rv_default_fields_free(struct rv_default_fields *fields);
@@ -48,6 +49,7 @@ struct rv_app {
     rv_app_options options;              /* its callbacks and flags; pointers to text are void */
     struct rv_side_handlers befores;     /* in the order they run */
     struct rv_side_handlers afters;      /* the last one runs first */
+    struct rv_shaping *shaping;          /* owned; NULL: content goes out as it is */
     struct rv_session_tracker *sessions; /* owned; NULL: its handlers have none */
 };
 

@@ -85,6 +85,8 @@ static void give_piece(struct rv_talk *talk, rv_bytes piece, bool last)
         rv_talk_settle(talk, result == RV_FULL ? RV_PENDING : result);
     else if (result == RV_FULL && talk->body_phase == RV_BODY_READING)
         talk->body_phase = RV_BODY_PAUSED;
+    if (result >= 0 && !last)
+        rv_talk_flush(talk);
 }
 
 void rv_body_take(struct rv_talk *talk, rv_bytes run, bool last)

@@ -8,6 +8,7 @@
 #include "http/status.h"
 #include "server/after.h"
 #include "server/pool.h"
+#include "server/shaper.h"
 #include "server/wire.h"
 
 #include <stdio.h>
@@ -24,7 +25,8 @@ rv_error rv_answer_check(const struct rv_talk *talk, int status)
 rv_error rv_answer_send(struct rv_talk *talk, const char *content_type,
                         const struct rv_content *content)
 {
-    rv_error error = talk->wire->answer(talk, content_type, content);
+    rv_error error = talk->in_pieces ? rv_send_in_pieces(talk, content)
+                                     : talk->wire->answer(talk, content_type, content);
     if (error == 0)
         return 0;
     if (talk->head_sent)
@@ -44,6 +46,8 @@ rv_error rv_answer(struct rv_talk *talk, int status, const char *content_type,
     }
     talk->status = status;
     rv_head_leaves(talk);
+    if (rv_shaping_of(talk) != NULL)
+        return rv_shape_answer(talk, content_type, content);
     talk->response = RV_RESPONSE_ENDED;
     if (talk->on_pool)
         return rv_pool_leave_answer(talk, content_type, content);

@@ -4,6 +4,8 @@
  */
 #include "server/after.h"
 #include "server/pool.h"
+#include "server/shaper.h"
+#include "server/streaming.h"
 #include "server/wire.h"
 
 #include "http/status.h"
@@ -22,9 +24,25 @@ rv_error rv_begin(rv_talk *talk, int status)
     return 0;
 }
 
-static uint64_t promised(const struct rv_talk *talk)
+uint64_t rv_promised_length(const struct rv_talk *talk)
 {
-    return talk->length_set ? talk->length : RV_LENGTH_UNKNOWN;
+    return talk->length_set && !talk->length_withheld ? talk->length : RV_LENGTH_UNKNOWN;
+}
+
+/* The head is about to leave, unless the app collects what is written. */
+static rv_error open_response(struct rv_talk *talk)
+{
+    bool collects = false;
+    if (rv_shaping_of(talk) == NULL) {
+        rv_head_leaves(talk);
+    } else {
+        rv_error error = rv_shape_begin(talk, &collects);
+        if (error != 0)
+            return error;
+    }
+    if (!collects)
+        talk->response = RV_RESPONSE_OPEN;
+    return 0;
 }
 
 /* May this piece be written? Accounts for it. */
@@ -38,14 +56,13 @@ static rv_error admit(struct rv_talk *talk, rv_bytes piece)
         return RV_ELIMIT;
     if (!talk->on_pool && (talk->conn == NULL || talk->cut))
         return RV_EGONE;
-    if (talk->response == RV_RESPONSE_BEGUN)
-        rv_head_leaves(talk);
-    talk->written += piece.len;
-    talk->response = RV_RESPONSE_OPEN;
-    return 0;
+    rv_error error = talk->response == RV_RESPONSE_BEGUN ? open_response(talk) : 0;
+    if (error == 0)
+        talk->written += piece.len;
+    return error;
 }
 
-static int outcome(struct rv_talk *talk, rv_error error)
+int rv_write_outcome(struct rv_talk *talk, rv_error error)
 {
     if (error != 0) {
         talk->cut = true;
@@ -55,36 +72,59 @@ static int outcome(struct rv_talk *talk, rv_error error)
     return talk->wire->queued(talk) >= limits->output_high_bytes ? RV_FULL : RV_OK;
 }
 
+/* ---- the lower half --------------------------------------------------------------------------------- */
+
+int rv_send_piece(struct rv_talk *talk, rv_bytes piece)
+{
+    uint64_t length = rv_promised_length(talk);
+    if (talk->on_pool)
+        return rv_pool_write(talk, length, piece);
+    rv_error error = talk->wire->begin(talk, length);
+    if (error == 0)
+        error = talk->wire->piece(talk, piece);
+    return rv_write_outcome(talk, error);
+}
+
+int rv_send_borrowed(struct rv_talk *talk, rv_bytes piece, void (*release)(void *ctx), void *ctx)
+{
+    uint64_t length = rv_promised_length(talk);
+    if (talk->on_pool)
+        return rv_pool_write_borrowed(talk, length, piece, release, ctx);
+    rv_error error = talk->wire->begin(talk, length);
+    if (error != 0) {
+        if (release != NULL)
+            release(ctx);
+        return rv_write_outcome(talk, error);
+    }
+    return rv_write_outcome(talk, talk->wire->borrowed(talk, piece, release, ctx));
+}
+
+rv_error rv_send_end(struct rv_talk *talk, uint64_t length)
+{
+    rv_error error = talk->wire->begin(talk, length);
+    return error == 0 ? talk->wire->end(talk) : error;
+}
+
+/* ---- the verbs --------------------------------------------------------------------------------------- */
+
 int rv_write(rv_talk *talk, rv_bytes piece)
 {
     rv_error error = admit(talk, piece);
     if (error != 0)
         return error;
-    if (talk->on_pool)
-        return rv_pool_write(talk, promised(talk), piece);
-    error = talk->wire->begin(talk, promised(talk));
-    if (error == 0)
-        error = talk->wire->piece(talk, piece);
-    return outcome(talk, error);
+    return talk->shaper != NULL ? rv_shape_write(talk, piece) : rv_send_piece(talk, piece);
 }
 
 int rv_write_borrowed(rv_talk *talk, rv_bytes piece, void (*release)(void *ctx), void *ctx)
 {
     rv_error error = admit(talk, piece);
-    if (error == 0 && talk->on_pool)
-        return rv_pool_write_borrowed(talk, promised(talk), piece, release, ctx);
     if (error != 0) {
         if (release != NULL)
             release(ctx);
         return error;
     }
-    error = talk->wire->begin(talk, promised(talk));
-    if (error != 0) {
-        if (release != NULL)
-            release(ctx);
-        return outcome(talk, error);
-    }
-    return outcome(talk, talk->wire->borrowed(talk, piece, release, ctx));
+    return talk->shaper != NULL ? rv_shape_write_borrowed(talk, piece, release, ctx)
+                                : rv_send_borrowed(talk, piece, release, ctx);
 }
 
 rv_error rv_on_drain(rv_talk *talk, rv_handler drained, void *ctx)
@@ -103,6 +143,14 @@ rv_error rv_on_drain(rv_talk *talk, rv_handler drained, void *ctx)
     return 0;
 }
 
+/* Where nothing was written the length is known after all. */
+static uint64_t length_at_end(const struct rv_talk *talk, bool empty)
+{
+    if (empty && !talk->length_set && !talk->length_withheld && talk->trailer_fields == NULL)
+        return talk->head_only ? RV_LENGTH_UNKNOWN : 0;
+    return rv_promised_length(talk);
+}
+
 rv_error rv_end(rv_talk *talk)
 {
     if (talk == NULL)
@@ -119,21 +167,19 @@ rv_error rv_end(rv_talk *talk)
             talk->cut = true;
         return RV_ESTATE;
     }
-    bool empty = talk->response == RV_RESPONSE_BEGUN;
-    if (empty)
+    bool empty = talk->response == RV_RESPONSE_BEGUN, answered = false;
+    if (empty && !rv_shape_collects(talk))
         rv_head_leaves(talk);
+    rv_error error = rv_shaping_of(talk) == NULL ? 0 : rv_shape_end(talk, empty, &answered);
+    if (answered)
+        return error;
     talk->response = RV_RESPONSE_ENDED;
     if (talk->on_pool)
-        return 0; /* the worker ends it when the handler has returned */
+        return error; /* the worker ends it when the handler has returned */
     if (talk->conn == NULL || talk->cut)
         return RV_EGONE;
-    /* Nothing was written: the length is known after all. */
-    uint64_t length = promised(talk);
-    if (empty && !talk->length_set && talk->trailer_fields == NULL)
-        length = talk->head_only ? RV_LENGTH_UNKNOWN : 0;
-    rv_error error = talk->wire->begin(talk, length);
     if (error == 0)
-        error = talk->wire->end(talk);
+        error = rv_send_end(talk, length_at_end(talk, empty));
     if (error != 0)
         talk->cut = true;
     return error;

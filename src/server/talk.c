@@ -8,6 +8,7 @@
 #include "server/parts.h"
 #include "server/pool.h"
 #include "server/session_track.h"
+#include "server/shaper.h"
 #include "server/wire.h"
 
 #include <stdlib.h>
@@ -91,6 +92,8 @@ void rv_talk_give(struct rv_talk *talk)
         rv_session_leave(talk);
     if (talk->sessions_full)
         RV_COUNT(worker, sessions_full);
+    if (talk->shaper != NULL)
+        rv_shape_drop(talk);
     if (talk->body_buffer.ptr != NULL)
         rv_buffer_free(&talk->body_buffer);
     rv_arena_reset(&talk->arena);
@@ -212,6 +215,14 @@ void rv_talk_run(struct rv_talk *talk, rv_handler handler, void *ctx)
     rv_talk_settle(talk, result);
 }
 
+void rv_talk_flush(struct rv_talk *talk)
+{
+    rv_error error =
+        talk->shaper == NULL || talk->response != RV_RESPONSE_OPEN ? 0 : rv_shape_flush(talk);
+    if (error != 0)
+        rv_talk_fail(talk, error, "while compressing a response");
+}
+
 void rv_talk_settle(struct rv_talk *talk, int result)
 {
     if (talk->cut)
@@ -221,6 +232,8 @@ void rv_talk_settle(struct rv_talk *talk, int result)
     } else if (result == RV_PENDING) {
         if (talk->response != RV_RESPONSE_ENDED && !rv_talk_keep(talk))
             rv_talk_fail(talk, RV_ENOMEM, "while keeping a request");
+        else
+            rv_talk_flush(talk);
     } else if (talk->response == RV_RESPONSE_NONE && talk->before_handler) {
         rv_talk_start(talk); /* a before-handler that was suspended lets it go on */
     } else if (talk->response == RV_RESPONSE_NONE) {
@@ -311,6 +324,7 @@ void rv_talk_refuse(struct rv_talk *talk, int status, const char *detail)
         talk->cut = true;
     } else {
         talk->response = RV_RESPONSE_NONE;
+        rv_shape_drop(talk);
         talk->fields = NULL;
         talk->reason = rv_slice(NULL, 0);
         talk->fields_last = &talk->fields;

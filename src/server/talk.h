@@ -30,6 +30,7 @@ struct rv_pool_job {
 
 struct rv_h2_stream;
 struct rv_parts_reader;
+struct rv_shaper;
 struct rv_form_parts;
 struct rv_wire;
 
@@ -151,6 +152,10 @@ struct rv_talk {
     rv_bytes reason;                     /* in the arena; absent: that of the status */
     uint64_t length;                     /* what was promised */
     uint64_t written;                    /* of it */
+    struct rv_shaper *shaper;            /* NULL: content goes out as it is (shaper.h) */
+    bool in_pieces;                      /* a whole answer that is sent as if it were streamed */
+    bool length_withheld; /* the head does not tell it: the content is coded, or to be chunked */
+    bool coding_settled;  /* its coding, or that it has none, is not for the app to choose */
     struct rv_response_field *fields, **fields_last;
     struct rv_response_field *trailer_fields;
 
@@ -211,6 +216,9 @@ bool rv_talk_keep(struct rv_talk *talk);
 
 /* Runs a handler on this thread and deals with its result, up to the 500. */
 void rv_talk_run(struct rv_talk *talk, rv_handler handler, void *ctx);
+
+/* A handler has returned, and the response goes on: what it has written so far is to reach the client. */
+void rv_talk_flush(struct rv_talk *talk);
 
 /* Deals with what a handler has returned. */
 void rv_talk_settle(struct rv_talk *talk, int result);

@@ -11,16 +11,7 @@
 
 #include "http/encode.h"
 #include "random.h"
-
-#ifdef RV_WITH_GZIP
-#include <zlib.h>
-#endif
-#ifdef RV_WITH_BROTLI
-#include <brotli/decode.h>
-#endif
-#ifdef RV_WITH_ZSTD
-#include <zstd.h>
-#endif
+#include "support/decode.h"
 
 enum { CONTENT_MAX = 300000, OUT_MAX = CONTENT_MAX + CONTENT_MAX / 2 };
 
@@ -30,82 +21,14 @@ static char decoded[CONTENT_MAX + 1];
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* What can be read of `length` octets, and whether that was the end. */
-struct reading {
-    size_t length;
-    bool is_whole;
-};
-
-static struct reading decode_gzip(size_t length)
-{
-    struct reading reading = {0, false};
-#ifdef RV_WITH_GZIP
-    z_stream stream = {.next_in = (Bytef *)encoded,
-                       .avail_in = (uInt)length,
-                       .next_out = (Bytef *)decoded,
-                       .avail_out = sizeof decoded};
-    assert_int_equal(inflateInit2(&stream, 31), Z_OK);
-    int result = inflate(&stream, Z_SYNC_FLUSH);
-    assert_true(result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR);
-    reading = (struct reading){sizeof decoded - stream.avail_out,
-                               result == Z_STREAM_END && stream.avail_in == 0};
-    inflateEnd(&stream);
-#else
-    (void)length;
-#endif
-    return reading;
-}
-
-static struct reading decode_brotli(size_t length)
-{
-    struct reading reading = {0, false};
-#ifdef RV_WITH_BROTLI
-    BrotliDecoderState *state = BrotliDecoderCreateInstance(NULL, NULL, NULL);
-    const uint8_t *in = (const uint8_t *)encoded;
-    uint8_t *out = (uint8_t *)decoded;
-    size_t left = sizeof decoded;
-    BrotliDecoderResult result =
-        BrotliDecoderDecompressStream(state, &length, &in, &left, &out, NULL);
-    assert_int_not_equal(result, BROTLI_DECODER_RESULT_ERROR);
-    reading = (struct reading){sizeof decoded - left,
-                               result == BROTLI_DECODER_RESULT_SUCCESS && length == 0};
-    BrotliDecoderDestroyInstance(state);
-#else
-    (void)length;
-#endif
-    return reading;
-}
-
-static struct reading decode_zstd(size_t length)
-{
-    struct reading reading = {0, false};
-#ifdef RV_WITH_ZSTD
-    ZSTD_DCtx *context = ZSTD_createDCtx();
-    ZSTD_inBuffer in = {encoded, length, 0};
-    ZSTD_outBuffer out = {decoded, sizeof decoded, 0};
-    size_t result = 1;
-    while (in.pos < in.size) {
-        result = ZSTD_decompressStream(context, &out, &in);
-        assert_false(ZSTD_isError(result));
-        if (result == 0)
-            break;
-    }
-    reading = (struct reading){out.pos, result == 0 && in.pos == in.size};
-    ZSTD_freeDCtx(context);
-#else
-    (void)length;
-#endif
-    return reading;
-}
-
 static void assert_decodes(enum rv_coding coding, size_t encoded_length, size_t length, bool whole)
 {
-    struct reading reading = coding == RV_CODING_GZIP     ? decode_gzip(encoded_length)
-                             : coding == RV_CODING_BROTLI ? decode_brotli(encoded_length)
-                                                          : decode_zstd(encoded_length);
+    struct decoded reading =
+        decode(coding, rv_slice(encoded, encoded_length), decoded, sizeof decoded);
+    assert_false(reading.bad);
     assert_int_equal(reading.length, length);
     assert_memory_equal(decoded, content, length);
-    assert_int_equal(reading.is_whole, whole);
+    assert_int_equal(reading.whole, whole);
 }
 
 /* ---- encoding -------------------------------------------------------------------------------- */

@@ -124,7 +124,7 @@ static void assert_content(enum rv_h1_framing framing, uint64_t length, rv_bytes
 
 static void assert_chunked(rv_bytes octets, uint64_t content)
 {
-    assert_content(RV_FRAMING_CHUNKED, 0, octets, content);
+    assert_content(RV_H1_FRAMING_CHUNKED, 0, octets, content);
 }
 
 /* More must come: all of it was taken. */
@@ -140,7 +140,7 @@ static void assert_more(enum rv_h1_framing framing, uint64_t length, rv_bytes oc
 /* At the octet behind `used` others, for a reason that has this word. */
 static void assert_malformed(rv_bytes octets, size_t used, const char *word)
 {
-    struct drained d = every_way(RV_FRAMING_CHUNKED, 0, octets);
+    struct drained d = every_way(RV_H1_FRAMING_CHUNKED, 0, octets);
     if (d.result != RV_DRAIN_MALFORMED)
         fail_msg("%d: \"%s\"", (int)d.result, octets.ptr);
     if (d.used != used)
@@ -154,18 +154,18 @@ static void assert_malformed(rv_bytes octets, size_t used, const char *word)
 static void no_content_ends_at_once(void **state)
 {
     (void)state;
-    assert_content(RV_FRAMING_NONE, 0, RV_LIT(NEXT), 0);
-    assert_content(RV_FRAMING_NONE, 5, RV_LIT(NEXT), 0);
-    assert_content(RV_FRAMING_LENGTH, 0, RV_LIT(NEXT), 0);
+    assert_content(RV_H1_FRAMING_NONE, 0, RV_LIT(NEXT), 0);
+    assert_content(RV_H1_FRAMING_NONE, 5, RV_LIT(NEXT), 0);
+    assert_content(RV_H1_FRAMING_LENGTH, 0, RV_LIT(NEXT), 0);
 }
 
 static void a_length_counts_down_to_the_next_response(void **state)
 {
     (void)state;
-    assert_content(RV_FRAMING_LENGTH, 5, RV_LIT("hello" NEXT), 5);
-    assert_content(RV_FRAMING_LENGTH, 1, RV_LIT("\n" NEXT), 1);
-    assert_more(RV_FRAMING_LENGTH, 5, RV_LIT("hell"), 4);
-    assert_more(RV_FRAMING_LENGTH, 5, RV_LIT(""), 0);
+    assert_content(RV_H1_FRAMING_LENGTH, 5, RV_LIT("hello" NEXT), 5);
+    assert_content(RV_H1_FRAMING_LENGTH, 1, RV_LIT("\n" NEXT), 1);
+    assert_more(RV_H1_FRAMING_LENGTH, 5, RV_LIT("hell"), 4);
+    assert_more(RV_H1_FRAMING_LENGTH, 5, RV_LIT(""), 0);
 }
 
 static void five_gigabytes_are_a_length_like_others(void **state)
@@ -176,7 +176,7 @@ static void five_gigabytes_are_a_length_like_others(void **state)
     rv_bytes octets = RV_LIT("xy" NEXT);
     const uint64_t length = 5000000000;
 
-    rv_h1_drain_start(&d, RV_FRAMING_LENGTH, length);
+    rv_h1_drain_start(&d, RV_H1_FRAMING_LENGTH, length);
     assert_true(rv_h1_drain_skippable(&d) == length);
     for (int i = 0; i < 4; i++)
         assert_int_equal(rv_h1_drain_skipped(&d, 1249999999), RV_DRAIN_MORE);
@@ -191,9 +191,9 @@ static void until_the_close_everything_is_content(void **state)
 {
     (void)state;
     struct rv_h1_drain d;
-    assert_more(RV_FRAMING_UNTIL_CLOSE, 0, RV_LIT(""), 0);
-    assert_more(RV_FRAMING_UNTIL_CLOSE, 0, RV_LIT("0\r\n\r\n" NEXT), 24);
-    rv_h1_drain_start(&d, RV_FRAMING_UNTIL_CLOSE, 0);
+    assert_more(RV_H1_FRAMING_UNTIL_CLOSE, 0, RV_LIT(""), 0);
+    assert_more(RV_H1_FRAMING_UNTIL_CLOSE, 0, RV_LIT("0\r\n\r\n" NEXT), 24);
+    rv_h1_drain_start(&d, RV_H1_FRAMING_UNTIL_CLOSE, 0);
     assert_true(rv_h1_drain_skippable(&d) == UINT64_MAX);
 }
 
@@ -229,7 +229,7 @@ static void chunks_that_go_on_want_more(void **state)
         {RV_LIT("ffffffff\r\nhello"), 5},
     };
     for (size_t i = 0; i < COUNT(parts); i++)
-        assert_more(RV_FRAMING_CHUNKED, 0, parts[i].octets, parts[i].content);
+        assert_more(RV_H1_FRAMING_CHUNKED, 0, parts[i].octets, parts[i].content);
 }
 
 static void a_bad_chunk_is_malformed_at_its_first_octet(void **state)
@@ -252,7 +252,7 @@ static void only_the_data_of_a_chunk_may_be_skipped(void **state)
     struct rv_h1_drain d;
     const char *reason = NULL;
 
-    rv_h1_drain_start(&d, RV_FRAMING_CHUNKED, 0);
+    rv_h1_drain_start(&d, RV_H1_FRAMING_CHUNKED, 0);
     for (size_t i = 0; i < sizeof(octets) - 1; i++) {
         size_t expected = i >= 3 && i < 8 ? 8 - i : i >= 17 && i < 27 ? 27 - i : 0;
         assert_int_equal(rv_h1_drain_skippable(&d), expected);
@@ -272,7 +272,7 @@ static void a_chunk_may_be_larger_than_four_gigabytes(void **state)
     rv_bytes line = RV_LIT("12A05F200\r\n");
     rv_bytes end = RV_LIT("\r\n0\r\n\r\n");
 
-    rv_h1_drain_start(&d, RV_FRAMING_CHUNKED, 0);
+    rv_h1_drain_start(&d, RV_H1_FRAMING_CHUNKED, 0);
     assert_int_equal(rv_h1_drain_next(&d, &line, &reason), RV_DRAIN_MORE);
     assert_true(rv_h1_drain_skippable(&d) == 5000000000);
     assert_int_equal(rv_h1_drain_skipped(&d, 4999999999), RV_DRAIN_MORE);
@@ -325,12 +325,12 @@ static void trailers_have_a_limit(void **state)
     memcpy(octets, "0\r\nA:", 5);
     memcpy(octets + end - 4, "\r\n\r\n", 4);
     rv_bytes fits = rv_slice(octets, end);
-    rv_h1_drain_start(&d, RV_FRAMING_CHUNKED, 0);
+    rv_h1_drain_start(&d, RV_H1_FRAMING_CHUNKED, 0);
     assert_int_equal(rv_h1_drain_next(&d, &fits, &reason), RV_DRAIN_DONE);
 
     memcpy(octets + end - 4, "x\r\n\r\n", 5);
     rv_bytes too_large = rv_slice(octets, end + 1);
-    rv_h1_drain_start(&d, RV_FRAMING_CHUNKED, 0);
+    rv_h1_drain_start(&d, RV_H1_FRAMING_CHUNKED, 0);
     assert_int_equal(rv_h1_drain_next(&d, &too_large, &reason), RV_DRAIN_MALFORMED);
     assert_int_equal(too_large.len, 1);
     assert_non_null(strstr(reason, "too large"));

@@ -514,7 +514,7 @@ static void both_lengths_are_chunked_and_not_kept_alive(void **state)
         struct rv_h1_response r = response_of(heads[i]);
         assert_true(r.chunked);
         assert_false(r.keep_alive);
-        assert_int_equal(rv_h1_response_framing(&r, false), RV_FRAMING_CHUNKED);
+        assert_int_equal(rv_h1_response_framing(&r, false), RV_H1_FRAMING_CHUNKED);
     }
 }
 
@@ -579,22 +579,22 @@ static void the_end_of_the_content_is_found_by_rule(void **state)
         rv_bytes head;
         enum rv_h1_framing framing;
     } cases[] = {
-        {OK_HEAD("Content-Length: 5\r\n"), RV_FRAMING_LENGTH},
-        {OK_HEAD("Content-Length: 0\r\n"), RV_FRAMING_LENGTH},
-        {OK_HEAD("Transfer-Encoding: chunked\r\n"), RV_FRAMING_CHUNKED},
-        {OK_HEAD("Transfer-Encoding: gzip\r\nContent-Length: 5\r\n"), RV_FRAMING_UNTIL_CLOSE},
-        {OK_HEAD("Transfer-Encoding: identity\r\nContent-Length: 5\r\n"), RV_FRAMING_LENGTH},
-        {OK_HEAD(""), RV_FRAMING_UNTIL_CLOSE},
-        {RV_LIT("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"), RV_FRAMING_NONE},
-        {RV_LIT("HTTP/1.1 204 No Content\r\n\r\n"), RV_FRAMING_NONE},
-        {RV_LIT("HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n"), RV_FRAMING_NONE},
-        {RV_LIT("HTTP/1.1 304 X\r\nTransfer-Encoding: chunked\r\n\r\n"), RV_FRAMING_NONE},
-        {RV_LIT("HTTP/1.1 205 X\r\nContent-Length: 0\r\n\r\n"), RV_FRAMING_LENGTH},
-        {RV_LIT("HTTP/1.1 404 X\r\nContent-Length: 5\r\n\r\n"), RV_FRAMING_LENGTH},
+        {OK_HEAD("Content-Length: 5\r\n"), RV_H1_FRAMING_LENGTH},
+        {OK_HEAD("Content-Length: 0\r\n"), RV_H1_FRAMING_LENGTH},
+        {OK_HEAD("Transfer-Encoding: chunked\r\n"), RV_H1_FRAMING_CHUNKED},
+        {OK_HEAD("Transfer-Encoding: gzip\r\nContent-Length: 5\r\n"), RV_H1_FRAMING_UNTIL_CLOSE},
+        {OK_HEAD("Transfer-Encoding: identity\r\nContent-Length: 5\r\n"), RV_H1_FRAMING_LENGTH},
+        {OK_HEAD(""), RV_H1_FRAMING_UNTIL_CLOSE},
+        {RV_LIT("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"), RV_H1_FRAMING_NONE},
+        {RV_LIT("HTTP/1.1 204 No Content\r\n\r\n"), RV_H1_FRAMING_NONE},
+        {RV_LIT("HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n"), RV_H1_FRAMING_NONE},
+        {RV_LIT("HTTP/1.1 304 X\r\nTransfer-Encoding: chunked\r\n\r\n"), RV_H1_FRAMING_NONE},
+        {RV_LIT("HTTP/1.1 205 X\r\nContent-Length: 0\r\n\r\n"), RV_H1_FRAMING_LENGTH},
+        {RV_LIT("HTTP/1.1 404 X\r\nContent-Length: 5\r\n\r\n"), RV_H1_FRAMING_LENGTH},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         assert_int_equal(framing_of(cases[i].head, false), cases[i].framing);
-        assert_int_equal(framing_of(cases[i].head, true), RV_FRAMING_NONE);
+        assert_int_equal(framing_of(cases[i].head, true), RV_H1_FRAMING_NONE);
     }
 }
 
@@ -607,11 +607,11 @@ static void an_interim_response_ends_with_its_head(void **state)
 
     assert_int_equal(parse_growing(both, HEAD_MAX, &o), 25);
     assert_int_equal(o.response.status, 100);
-    assert_int_equal(rv_h1_response_framing(&o.response, false), RV_FRAMING_NONE);
+    assert_int_equal(rv_h1_response_framing(&o.response, false), RV_H1_FRAMING_NONE);
     (void)parse_growing(rv_slice(both.ptr + 25, both.len - 25), HEAD_MAX, &o);
     assert_int_equal(o.response.status, 200);
     assert_int_equal(framing_of(RV_LIT("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"), false),
-                     RV_FRAMING_NONE);
+                     RV_H1_FRAMING_NONE);
 }
 
 /* ---- the limit ------------------------------------------------------------------------------- */
