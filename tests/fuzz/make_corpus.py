@@ -154,6 +154,11 @@ SCRIPTS = {
     "to-file": halves(post("/to-file/it", "a" * 60)) + post("/to-file/it", "b") + post("/to-file/it?x", "c")
     + chunked("/to-file/a%2fb", "a") + chunked("/to-file/a?max=3", "ab", "cd") + op("s") + op("n")
     + get("/to-file/none") + post("/to-file/x", "a", "Content-Range: bytes 0-1/2\r\n") + op("s"),
+    "to-file-conditions": post("/to-file/it", "a", "If-None-Match: *\r\n")
+    + post("/to-file/it?x", "b", "If-None-Match: *\r\n") + post("/to-file/it?x", "c", "If-Match: *\r\n")
+    + post("/to-file/no", "d", "If-Match: *\r\n") + halves(post("/to-file/new?x", "e" * 60, "If-None-Match: *\r\n"))
+    + op("s") + post("/to-file/two?x", "e" * 60, "If-None-Match: *\r\n")[:-9] + op("c", 1)
+    + post("/to-file/two", "f") + op("c", 0) + b"e" * 9 + op("s"),
     "to-file-large": b"PUT /to-file/large HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"
     + op("s") + 5 * (b"z" * 100 + op("x", 200)) * 3,
     "half-close-in-body": post("/echo", "abcdefgh")[:-4] + op("h"),
