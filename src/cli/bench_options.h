@@ -39,6 +39,7 @@ enum rv_bench_option {
     RV_BENCH_METHOD,
     RV_BENCH_HEAD,
     RV_BENCH_FIELD,
+    RV_BENCH_CLIENT_FIELDS,
     RV_BENCH_DATA,
     RV_BENCH_JSON,
     RV_BENCH_USER,
@@ -94,6 +95,7 @@ struct rv_bench_options {
     const char *method;
     bool head, http_1_0, http2;
     struct rv_texts fields, data, json;
+    const char *client_fields; /* a file with a field for each client */
     const char *credentials;
 
     struct rv_texts urls;

@@ -200,7 +200,8 @@ int rv_bench_plan_make(const struct rv_bench_options *options, struct rv_bench_p
 
 void rv_bench_plan_free(struct rv_bench_plan *plan)
 {
-    for (uint32_t i = 0; i < plan->load.request_count; i++)
+    uint64_t requests = (uint64_t)plan->load.request_count * plan->load.set_count;
+    for (uint64_t i = 0; i < requests; i++)
         rv_request_free(&plan->load.requests[i]);
     free(plan->load.requests);
     rv_target_free(&plan->load.target);

@@ -23,7 +23,8 @@ void rv_bench_plan_free(struct rv_bench_plan *plan);
 
 /* ---- bench_requests.c ------------------------------------------------------------------------ */
 
-/* Fills the plan's requests: one for each URL, all with the same fields and body.
+/* Fills the plan's requests: one for each URL, all with the same fields and body, for each of the fields
+   that clients have of their own.
    `proxy_credentials` may be NULL. As rv_bench_plan_make. */
 int rv_bench_requests_make(const struct rv_bench_options *options, const struct rv_bench_urls *urls,
                            const char *proxy_credentials, struct rv_load_plan *plan, char *why);

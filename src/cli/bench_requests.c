@@ -1,5 +1,6 @@
 /*
- * The requests of a bench (bench_plan.h): one for each URL, all with the same fields and body.
+ * The requests of a bench (bench_plan.h): one for each URL, all with the same fields and body - and the
+ * same again for each of the fields that clients have of their own, such as the cookie of a session.
  */
 #include "cli/bench_plan.h"
 
@@ -16,8 +17,10 @@
 
 /* What all requests have in common. */
 struct common {
-    struct rv_request_field *fields; /* with their texts: owned */
+    struct rv_request_field *fields; /* with their texts: owned; room for one more */
     size_t field_count;
+    struct rv_request_field *own; /* of clients, in turn, with their texts: owned */
+    uint32_t own_count;
     struct rv_buffer body;
     bool has_body;
     const char *method;
@@ -32,13 +35,14 @@ static int file_error(rv_error error, char *why)
 /* ---- fields ---------------------------------------------------------------------------------- */
 
 /* "Name: value"; "Name;" for an empty value, "Name:" to leave ours out, as curl has it. */
-static int make_field(const char *text, struct rv_request_field *field, char *why)
+static int make_field(const char *option, const char *text, struct rv_request_field *field,
+                      char *why)
 {
     size_t length = strlen(text);
     const char *colon = strchr(text, ':');
     bool is_empty = colon == NULL && length > 1 && text[length - 1] == ';';
     if ((colon == NULL && !is_empty) || colon == text) {
-        snprintf(why, RV_BENCH_WHY_MAX, "-H takes \"Name: value\", not \"%.200s\"", text);
+        snprintf(why, RV_BENCH_WHY_MAX, "%s takes \"Name: value\", not \"%.200s\"", option, text);
         return RV_EXIT_USAGE;
     }
     rv_bytes value = is_empty ? rv_str("") : rv_bytes_trim(rv_str(colon + 1));
@@ -56,8 +60,70 @@ static int make_fields(const struct rv_bench_options *options, struct common *co
     int code = 0;
     for (size_t i = 0; i < options->fields.count && code == 0; i++) {
         common->field_count++;
-        code = make_field(options->fields.items[i], &common->fields[i], why);
+        code = make_field("-H", options->fields.items[i], &common->fields[i], why);
     }
+    return code;
+}
+
+/* A line that is terminated in its place; the next one begins at `*rest`, NULL: it was the last. */
+static char *take_line(char **rest)
+{
+    char *line = strsep(rest, "\n");
+    size_t length = strlen(line);
+    if (length > 0 && line[length - 1] == '\r')
+        line[length - 1] = '\0';
+    if (*rest != NULL && **rest == '\0')
+        *rest = NULL; /* what the last line feed ends was the last line */
+    return line;
+}
+
+static uint32_t count_lines(const struct rv_buffer *file)
+{
+    uint32_t count = 1;
+    for (size_t i = 0; i + 1 < file->len; i++)
+        count += file->ptr[i] == '\n';
+    return count;
+}
+
+/* An empty line is a client without a field of its own. */
+static int read_own(struct rv_buffer *file, struct common *common, uint32_t clients, char *why)
+{
+    char *rest = file->ptr;
+    uint32_t lines = count_lines(file), most = lines < clients ? lines : clients;
+    common->own = calloc(most, sizeof *common->own);
+    if (common->own == NULL)
+        return rv_bench_no_memory(why);
+    int code = 0;
+    while (common->own_count < most && code == 0) {
+        const char *line = take_line(&rest);
+        common->own_count++;
+        if (*line != '\0')
+            code = make_field("--client-headers", line, &common->own[common->own_count - 1], why);
+    }
+    return code;
+}
+
+/* Fields of clients: no more of them than there are clients. */
+static int make_own(const struct rv_bench_options *options, struct common *common, uint32_t clients,
+                    char *why)
+{
+    struct rv_buffer file = {0};
+    if (options->client_fields == NULL)
+        return 0;
+    rv_error error = rv_file_read(options->client_fields, &file, why);
+    int code = file_error(error, why);
+    if (code == 0 && (file.len == 0 || memchr(file.ptr, '\0', file.len) != NULL)) {
+        snprintf(why, RV_BENCH_WHY_MAX, "--client-headers: \"%.200s\" %s", options->client_fields,
+                 file.len == 0 ? "is empty" : "is no text");
+        code = RV_EXIT_USAGE;
+    }
+    if (code == 0 && rv_buffer_append(&file, rv_slice("", 1)) != 0) /* the terminator */
+        code = rv_bench_no_memory(why);
+    if (code == 0) {
+        file.len--;
+        code = read_own(&file, common, clients, why);
+    }
+    rv_buffer_free(&file);
     return code;
 }
 
@@ -94,13 +160,19 @@ static int make_body(const struct rv_bench_options *options, struct common *comm
     return 0;
 }
 
+static void fields_free(struct rv_request_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free((char *)fields[i].name);
+        free((char *)fields[i].value);
+    }
+    free(fields);
+}
+
 static void common_free(struct common *common)
 {
-    for (size_t i = 0; i < common->field_count; i++) {
-        free((char *)common->fields[i].name);
-        free((char *)common->fields[i].value);
-    }
-    free(common->fields);
+    fields_free(common->fields, common->field_count);
+    fields_free(common->own, common->own_count);
     rv_buffer_free(&common->body);
 }
 
@@ -117,8 +189,11 @@ static char *absolute_form(const char *authority, rv_bytes target)
 
 static int build_for(const struct rv_bench_options *options, const struct common *common,
                      const struct rv_load_target *to, rv_bytes target, const char *credentials,
-                     struct rv_load_request *request, char *why)
+                     const struct rv_request_field *own, struct rv_load_request *request, char *why)
 {
+    size_t field_count = common->field_count;
+    if (own != NULL && own->name != NULL)
+        common->fields[field_count++] = *own;
     bool is_json = options->json.count > 0;
     const struct rv_request_parts parts = {
         .method = common->method,
@@ -131,7 +206,7 @@ static int build_for(const struct rv_bench_options *options, const struct common
         .says_keep_alive = options->http_1_0 && !options->no_keepalive,
         .says_close = !options->http_1_0 && options->no_keepalive,
         .fields = common->fields,
-        .field_count = common->field_count,
+        .field_count = field_count,
         .credentials = options->credentials != NULL ? options->credentials : credentials,
         .proxy_credentials = common->proxy_credentials,
         .has_body = common->has_body,
@@ -151,7 +226,8 @@ static int build_for(const struct rv_bench_options *options, const struct common
 
 static int make_request(const struct rv_bench_options *options, const struct common *common,
                         const struct rv_load_target *to, const struct rv_url *url,
-                        struct rv_load_request *request, char *why)
+                        const struct rv_request_field *own, struct rv_load_request *request,
+                        char *why)
 {
     char *credentials;
     int code = rv_bench_url_credentials(url, &credentials, why);
@@ -162,27 +238,44 @@ static int make_request(const struct rv_bench_options *options, const struct com
         code = rv_bench_no_memory(why);
     else
         code = build_for(options, common, to, absolute == NULL ? url->target : rv_str(absolute),
-                         credentials, request, why);
+                         credentials, own, request, why);
     free(absolute);
     free(credentials);
     return code;
+}
+
+/* All sets; on failure the plan knows those that were made. */
+static int make_sets(const struct rv_bench_options *options, const struct common *common,
+                     const struct rv_bench_urls *urls, struct rv_load_plan *plan, char *why)
+{
+    uint32_t sets = common->own_count > 0 ? common->own_count : 1;
+    plan->requests = calloc(urls->texts.count * sets, sizeof *plan->requests);
+    if (plan->requests == NULL)
+        return rv_bench_no_memory(why);
+    plan->request_count = (uint32_t)urls->texts.count;
+    plan->set_count = sets;
+    for (uint32_t set = 0; set < sets; set++)
+        for (uint32_t i = 0; i < plan->request_count; i++) {
+            const struct rv_request_field *own = common->own_count > 0 ? &common->own[set] : NULL;
+            int code = make_request(options, common, &plan->target, &urls->urls[i], own,
+                                    &plan->requests[set * plan->request_count + i], why);
+            if (code != 0)
+                return code;
+        }
+    return 0;
 }
 
 int rv_bench_requests_make(const struct rv_bench_options *options, const struct rv_bench_urls *urls,
                            const char *proxy_credentials, struct rv_load_plan *plan, char *why)
 {
     struct common common = {.proxy_credentials = proxy_credentials};
-    plan->requests = calloc(urls->texts.count, sizeof *plan->requests);
-    if (plan->requests == NULL)
-        return rv_bench_no_memory(why);
     int code = make_fields(options, &common, why);
     if (code == 0)
+        code = make_own(options, &common, plan->clients, why);
+    if (code == 0)
         code = make_body(options, &common, why);
-    for (size_t i = 0; i < urls->texts.count && code == 0; i++) {
-        code =
-            make_request(options, &common, &plan->target, &urls->urls[i], &plan->requests[i], why);
-        plan->request_count += code == 0;
-    }
+    if (code == 0)
+        code = make_sets(options, &common, urls, plan, why);
     common_free(&common);
     return code;
 }

@@ -71,6 +71,10 @@ const struct rv_bench_row rv_bench_rows[RV_BENCH_OPTION_COUNT] = {
                         "\"Name: value\"; may be repeated. \"Name;\" sends it empty,\n"
                         "\"Name:\" leaves out one of ours",
                         NULL, RV_TAKES_TEXTS, AT(fields), 0, 0},
+    [RV_BENCH_CLIENT_FIELDS] = {"--client-headers", "client-headers", "FILE",
+                                "a field for each client, one in a line, in turn; an empty\n"
+                                "line: none; -: stdin",
+                                NULL, RV_TAKES_TEXT, AT(client_fields), 0, 0},
     [RV_BENCH_DATA] = {"-d", "data", "DATA",
                        "a body, as a form sends it; @FILE: the octets of a file,\n"
                        "@-: of stdin. Several are joined with &",

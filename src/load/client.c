@@ -9,15 +9,18 @@
 #include <string.h>
 
 rv_error rv_client_init(struct rv_client *client, struct rv_load_thread *thread,
-                        struct rv_exchange *ring)
+                        struct rv_exchange *ring, uint32_t number)
 {
+    const struct rv_load_plan *plan = thread->plan;
     memset(client, 0, sizeof *client);
     client->thread = thread;
     client->ring = ring;
     client->room = thread->pipeline;
-    client->quota_left = thread->plan->quota == 0 ? UINT64_MAX : thread->plan->quota;
+    client->quota_left = plan->quota == 0 ? UINT64_MAX : plan->quota;
+    if (plan->set_count > 1)
+        client->first_request = number % plan->set_count * plan->request_count;
     rv_timer_init(&client->pause, rv_client_pause_over);
-    return RV_H2_BUILT && thread->plan->http2 ? rv_h2_client_new(client) : 0;
+    return RV_H2_BUILT && plan->http2 ? rv_h2_client_new(client) : 0;
 }
 
 void rv_client_free(struct rv_client *client)
@@ -61,7 +64,7 @@ void rv_client_start(struct rv_client *client, uint64_t due_us, uint64_t now_us)
     *exchange = (struct rv_exchange){
         .due_us = due_us,
         .taken_us = now_us,
-        .request = client->next_request,
+        .request = client->first_request + client->next_request,
         .opens = client->state != RV_CLIENT_OPEN,
     };
     client->next_request =

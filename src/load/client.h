@@ -45,11 +45,11 @@ struct rv_client {
     uint32_t streams;   /* HTTP/2: exchanges on their way, which are not in the ring */
     uint32_t room;      /* exchanges that it may have now, all in all */
     uint32_t sent_here; /* requests on this connection */
-    uint32_t next_request;
-    uint8_t state;     /* enum rv_client_state */
-    bool in_free;      /* in the thread's list */
-    bool retired;      /* closed model: it starts no more */
-    bool refused;      /* at least once */
+    uint32_t next_request, first_request; /* of its set, in the plan's requests */
+    uint8_t state;                        /* enum rv_client_state */
+    bool in_free;                         /* in the thread's list */
+    bool retired;                         /* closed model: it starts no more */
+    bool refused;                         /* at least once */
     bool closed_on_it; /* the server ended its last connection behind an answer */
     uint64_t quota_left;
     struct rv_client *next; /* in one of the thread's lists */
@@ -77,9 +77,9 @@ struct rv_client {
     struct rv_timer pause; /* after one */
 };
 
-/* Makes a client that is closed. RV_ENOMEM. */
+/* Makes a client that is closed: the run's `number`th, from 0. RV_ENOMEM. */
 rv_error rv_client_init(struct rv_client *client, struct rv_load_thread *thread,
-                        struct rv_exchange *ring);
+                        struct rv_exchange *ring, uint32_t number);
 
 /* Exchanges that it has taken up and not seen to their end. */
 static inline uint32_t rv_client_busy(const struct rv_client *client)

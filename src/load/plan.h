@@ -27,8 +27,10 @@ enum rv_arrivals { RV_ARRIVALS_EVEN, RV_ARRIVALS_POISSON };
 struct rv_load_plan {
     /* ---- where to, and what ---- */
     struct rv_load_target target;
-    struct rv_load_request *requests; /* each client sends them in turn, and begins again */
-    uint32_t request_count;           /* at least 1 */
+    struct rv_load_request
+        *requests;          /* each client sends those of its set in turn, and begins again */
+    uint32_t request_count; /* in a set; at least 1 */
+    uint32_t set_count;     /* sets one after another, for the clients in turn; 0: one */
 
     /* ---- how much: the first limit that is reached ends the run ---- */
     uint64_t requests_max; /* of all clients together */

@@ -141,7 +141,8 @@ rv_error rv_load_thread_open(struct rv_load_thread *thread, struct rv_load_share
     }
     for (uint32_t i = 0; i < clients && error == 0; i++)
         error = rv_client_init(&thread->clients[i], thread,
-                               thread->rings + (size_t)i * thread->pipeline);
+                               thread->rings + (size_t)i * thread->pipeline,
+                               i * shared->threads + index);
     if (error != 0)
         rv_load_thread_close(thread);
     return error;

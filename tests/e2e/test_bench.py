@@ -241,6 +241,34 @@ def test_fields_are_added_replaced_emptied_and_left_out(recorder):
     assert request.value("X-Empty") == ""
 
 
+def cookies_by_connection(recorder):
+    return sorted([request.value("Cookie") for request in connection.requests]
+                  for connection in recorder.connections)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_each_client_has_a_field_of_its_own(recorder, tmp_path, threads):
+    path = tmp_path / "fields"
+    path.write_text("Cookie: sid=a\nCookie: sid=b\nCookie: sid=c\n")
+    bench("-c", 7, "--quota", 2, "--threads", threads, "--client-headers", path, recorder.url())
+    assert cookies_by_connection(recorder) == [
+        ["sid=a"] * 2, ["sid=a"] * 2, ["sid=a"] * 2, ["sid=b"] * 2, ["sid=b"] * 2, ["sid=c"] * 2,
+        ["sid=c"] * 2]
+
+
+def test_an_empty_line_is_a_client_without_one(recorder):
+    bench("-c", 2, "--quota", 1, "--client-headers", "-", recorder.url("/a"), recorder.url("/b"),
+          input="\nX-Token: 1\n")
+    assert sorted(request.values("X-Token") for request in recorder.requests) == [[], ["1"]]
+
+
+def test_a_client_keeps_its_field_on_all_its_connections(recorder, tmp_path):
+    path = tmp_path / "fields"
+    path.write_text("Cookie: sid=a\nCookie: sid=b\n")
+    bench("-c", 2, "--quota", 3, "--no-keepalive", "--client-headers", path, recorder.url())
+    assert cookies_by_connection(recorder) == [["sid=a"]] * 3 + [["sid=b"]] * 3
+
+
 def test_data_are_a_form(recorder):
     bench("-n", 2, "-c", 1, "-d", "a=1", "--data", "b=2", recorder.url())
     for request in recorder.requests:
@@ -471,6 +499,8 @@ def test_a_name_that_nobody_has():
     (["--max-clients", "1", "h"], "--max-clients is of no use without -R"),
     (["-u", "user", "h"], "-u takes USER:PASS"),
     (["-H", "nonsense", "h"], '-H takes "Name: value"'),
+    (["--client-headers", "/dev/null", "h"], '"/dev/null" is empty'),
+    (["--client-headers", str(ROOT / "README.md"), "h"], '--client-headers takes "Name: value"'),
     (["-X", "GE T", "h"], 'the method "GE T" is no token'),
     (["--source", "x", "127.0.0.1"], "--source"),
     (["--resolve", "x", "h"], "--resolve"),
@@ -497,6 +527,7 @@ def test_what_is_wrong_is_said_in_one_line(words, says):
 
 
 @pytest.mark.parametrize("words", [["-d", "@/nothing/there", "h"], ["--urls", "/nothing/there"],
+                                   ["--client-headers", "/nothing/there", "h"],
                                    ["-o", "/nothing/there", "127.0.0.1:1"]])
 def test_files_that_are_not_there(words):
     run = bench(*words, code=2)

@@ -286,6 +286,47 @@ static void a_file_of_urls_has_one_in_each_line(void **state)
     rv_bench_plan_free(&plan);
 }
 
+/* ---- fields of clients ----------------------------------------------------------------------- */
+
+static void expect_cookie(const struct rv_bench_plan *plan, unsigned at, const char *target,
+                          const char *cookie)
+{
+    const struct rv_load_request *request = &plan->load.requests[at];
+    char expected[256];
+    snprintf(expected, sizeof expected,
+             "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n" AGENT "Accept: */*\r\nX: 1\r\n%s\r\n", target,
+             cookie);
+    assert_int_equal(request->length, strlen(expected));
+    assert_memory_equal(request->octets, expected, request->length);
+}
+
+static void clients_may_have_fields_of_their_own(void **state)
+{
+    (void)state;
+    static const char list[] = "Cookie: sid=a\r\n\nCookie:sid=b";
+    write_file(list, sizeof list - 1);
+    struct rv_bench_plan plan = made("-H|X: 1|--client-headers|file|127.0.0.1/x|127.0.0.1/y|-c|10");
+    assert_int_equal(plan.load.request_count, 2);
+    assert_int_equal(plan.load.set_count, 3);
+    expect_cookie(&plan, 0, "/x", "Cookie: sid=a\r\n");
+    expect_cookie(&plan, 1, "/y", "Cookie: sid=a\r\n");
+    expect_cookie(&plan, 2, "/x", "");
+    expect_cookie(&plan, 4, "/x", "Cookie: sid=b\r\n");
+    rv_bench_plan_free(&plan);
+}
+
+static void no_more_sets_are_made_than_there_are_clients(void **state)
+{
+    (void)state;
+    write_file("A: 1\nA: 2\nA: 3\n", 15);
+    struct rv_bench_plan plan = made("--client-headers|file|127.0.0.1|-c|2");
+    assert_int_equal(plan.load.set_count, 2);
+    rv_bench_plan_free(&plan);
+    plan = made("--client-headers|file|127.0.0.1|-c|9");
+    assert_int_equal(plan.load.set_count, 3);
+    rv_bench_plan_free(&plan);
+}
+
 /* ---- where to -------------------------------------------------------------------------------- */
 
 static void a_proxy_is_asked_with_the_whole_url(void **state)
@@ -409,6 +450,8 @@ int main(void)
         cmocka_unit_test(credentials_come_from_the_option_or_each_url),
         cmocka_unit_test(several_urls_are_several_requests),
         cmocka_unit_test(a_file_of_urls_has_one_in_each_line),
+        cmocka_unit_test(clients_may_have_fields_of_their_own),
+        cmocka_unit_test(no_more_sets_are_made_than_there_are_clients),
         cmocka_unit_test(a_proxy_is_asked_with_the_whole_url),
         cmocka_unit_test(places_are_taken_over),
         cmocka_unit_test(what_cannot_be_says_why_and_whose_fault_it_is),
