@@ -31,7 +31,7 @@ class Case:
     client_threads: int = 1
     length_factor: int = 1  # runs are so many times --seconds
     # Servers compared by CPU time: load (per request), big (per GB); workers: rivulet alone, with
-    # one and with two; idle: by memory. Clients compared by CPU time: client (per request), bulk
+    # one and with two; sessions: rivulet alone, without and with them; idle: by memory. Clients compared by CPU time: client (per request), bulk
     # (per GB); storm: by the times that requests took.
     kind: str = "load"
     servers: tuple = ()  # that take turns, empty: all; or the one that all clients ask
@@ -67,6 +67,8 @@ CASES = [
     Case("file-100m", "files", "a file of 100 MB to 16 clients", 16, content_bytes=100_000_000,
          files=True, requests=32, kind="big", servers=("rivulet", "nginx"),
          clients=("rivulet-bench",)),
+    Case("sessions", "sessions", "64 keep-alive connections, half of them with a session", 64,
+         kind="sessions", clients=("rivulet-bench",)),
     Case("client", "P6", "clients with 64 connections, against the floor", 64,
          kind="client", servers=("floor",), clients=()),
     Case("client-many", "P6", "clients with 1 000 connections, against the floor", 1000,
@@ -111,6 +113,7 @@ OF_CLIENTS = ("client_cores", "requests_per_second")
 FIGURES = {
     "load": OF_SERVERS,
     "workers": OF_SERVERS,
+    "sessions": OF_SERVERS,
     "idle": ("rss_bytes_per_connection", "anonymous_bytes_per_connection"),
     "big": ("server_cpu_seconds_per_gigabyte", "client_cpu_seconds_per_gigabyte",
             "gigabytes_per_second", "server_cores", "rss_bytes"),

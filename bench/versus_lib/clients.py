@@ -35,6 +35,7 @@ class Load:
     tls: bool = False
     streams: int = 0  # of HTTP/2 on each connection; 0: HTTP/1
     response_bytes: int = None  # head and body, for the client that does not parse
+    client_fields: str = ""  # a file with a field for each client
 
     @classmethod
     def of(cls, case, port, path, result):
@@ -153,6 +154,8 @@ class RivuletBench(RivuletClient):
         manner = ["--no-keepalive"] if load.close else []
         if load.tls:
             manner += ["--insecure", "--tls-version", "1.3", "--ciphers", TLS_CIPHERS]
+        if load.client_fields:
+            manner += ["--client-headers", load.client_fields]
         if load.streams:
             manner += ["--http2", "--streams", str(load.streams)]
         return [str(self.program), "bench", "-q", "-c", str(load.connections), *length, *manner,

@@ -119,6 +119,9 @@ class Rivulet(Server):
         twin.name = f"{workers} worker{'s' if workers > 1 else ''}"
         return twin
 
+    def counting_visits(self, has_sessions):
+        return Visits(self.workspace, self.program, has_sessions)
+
     def prepare(self):
         if not self.program.exists():
             raise Unavailable(f"{os.path.relpath(self.program)} is not built")
@@ -141,6 +144,29 @@ class Rivulet(Server):
 
     def version(self):
         return first_version([str(self.program), "--version"])
+
+
+class Visits(Server):
+    """A program of bench/peers/ on rivulet's library, with sessions and without."""
+
+    def __init__(self, workspace, rivulet_program, has_sessions):
+        super().__init__(workspace)
+        self.library = Path(rivulet_program).parent / "librivulet.so"
+        self.has_sessions = has_sessions
+        self.name = "with sessions" if has_sessions else "without"
+
+    def prepare(self):
+        if not self.library.exists():
+            raise Unavailable(f"{os.path.relpath(self.library)} is not built")
+        compile_c(BENCH / "peers/visits.c", self.workspace / "visits", f"-I{PROJECT / 'include'}",
+                  str(self.library), f"-Wl,-rpath,{self.library.parent.resolve()}")
+
+    def command(self, port, variant, case, response_bytes):
+        return [str(self.workspace / "visits"), str(port),
+                *(["--sessions"] if self.has_sessions else [])]
+
+    def version(self):
+        return "of this checkout"
 
 
 class Nginx(Server):

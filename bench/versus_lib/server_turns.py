@@ -5,7 +5,7 @@ round, so that a disturbance of the machine meets all alike. Results are filled 
 that an interrupted case leaves what it has.
 """
 
-from . import idle, measure
+from . import idle, measure, sessions
 from .cases import Row
 from .clients import Load
 from .machine import Unavailable
@@ -22,6 +22,9 @@ def contestants(bench, case):
     if case.kind == "workers":
         return [server.with_workers(workers) for server in bench.servers
                 if server.name == "rivulet" for workers in (1, 2)]
+    if case.kind == "sessions":
+        return [server.counting_visits(has_sessions) for server in bench.servers
+                if server.name == "rivulet" for has_sessions in (False, True)]
     return [server for server in bench.servers if not case.servers or server.name in case.servers]
 
 
@@ -59,11 +62,29 @@ def start_contestant(bench, case, result, server, row):
     return running
 
 
+def visitors_of(bench, case, server, running):
+    """Who visits it, where half of them have sessions; None elsewhere."""
+    if case.kind != "sessions":
+        return None
+    return sessions.Visitors(running.port, case.connections, server.has_sessions,
+                             bench.workspace / f"visitors-{running.port}")
+
+
+def run_once(client, case, server, running, visitors, result):
+    load = Load.of(case, running.port, server.path(case), result)
+    if visitors is not None:
+        load.client_fields = str(visitors.path)
+    run = measure.run_client(client, load, case, running)
+    if visitors is not None and not run.failed:
+        visitors.check(run)
+    return run
+
+
 def run_load(bench, case, result):
-    running = {}
+    running, visitors = {}, {}
     client = bench.client(case.clients[0])
     try:
-        if case.kind != "big":
+        if case.kind not in ("big", "sessions"):
             result.response_bytes = rivulet_response_bytes(bench, case)
         servers = contestants(bench, case)
         for server in servers:
@@ -71,13 +92,14 @@ def run_load(bench, case, result):
             result.rows.append(row)
             try:
                 running[row.name] = start_contestant(bench, case, result, server, row)
+                visitors[row.name] = visitors_of(bench, case, server, running[row.name])
             except Unavailable as problem:
                 leave_out(bench, row, problem)
         for number in range(bench.rounds):
             for server, row in zip(servers, result.rows):
                 if row.name in running:
-                    load = Load.of(case, running[row.name].port, server.path(case), result)
-                    run = measure.run_client(client, load, case, running[row.name])
+                    run = run_once(client, case, server, running[row.name], visitors[row.name],
+                                   result)
                     row.runs.append(run)
                     bench.say(f"  round {number + 1}: {row.name}: {outcome(case, run)}")
     finally:

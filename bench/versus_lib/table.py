@@ -54,12 +54,15 @@ def figures(row):
 
 def reference_of(case):
     """The server that all others are divided by: the floor knows neither TLS nor files."""
+    if case.kind == "sessions":
+        return "without"
     return "nginx" if case.tls or case.streams or case.files else "floor"
 
 
 def load_lines(result):
     reference = reference_of(result.case)
-    lines = [["server", "CPU µs/request", "min … max", f"× {reference}", "requests/s", "RSS",
+    heading = "rivulet" if result.case.kind == "sessions" else "server"
+    lines = [[heading, "CPU µs/request", "min … max", f"× {reference}", "requests/s", "RSS",
               "server core"]]
     floor = result.row(reference)
     for row in result.rows:
@@ -179,7 +182,7 @@ def storm_lines(result):
     return lines
 
 
-LINES = {"load": load_lines, "workers": workers_lines, "idle": idle_lines, "big": big_lines,
+LINES = {"load": load_lines, "sessions": load_lines, "workers": workers_lines, "idle": idle_lines, "big": big_lines,
          "client": client_lines, "bulk": bulk_lines, "storm": storm_lines}
 
 

@@ -16,6 +16,7 @@ WORKERS_SHARE_MAX = 1.10  # the busier worker's load, as a multiple of an even s
 CLOSE_RATIO_MAX = 0.95
 BIG_RATIO_MAX = 1.00
 FILE_RATIO_MAX = 1.00
+SESSIONS_RATIO_MAX = 1.15
 TLS_RATIO_MAX = 1.00
 HTTP2_IDLE_BYTES_MAX = 16_384
 HTTP2_TLS_IDLE_BYTES_MAX = 36_864
@@ -139,6 +140,17 @@ def judge_file(result):
     return [at_most_times(result, "nginx", FILE_RATIO_MAX)]
 
 
+def judge_sessions(result):
+    with_them, without = row_with_result(result, "with sessions"), row_with_result(result, "without")
+    ratio = with_them.ratio_to(without)
+    if ratio is None:
+        raise NotJudged("no round in common")
+    wrong = sum(run.not_answered for run in with_them.good_runs)
+    return [(wrong == 0, f"{wrong} visits miscounted or failed, to be 0"),
+            (ratio <= SESSIONS_RATIO_MAX,
+             f"{ratio:.3f} × the same without sessions, to be at most {SESSIONS_RATIO_MAX:.2f}")]
+
+
 def judge_tls_keepalive(result):
     return [at_most_times(result, name, TLS_RATIO_MAX) for name in ("nginx", "h2o")]
 
@@ -211,6 +223,7 @@ RULES = {
     "file-14": judge_file,
     "file-100k": judge_file,
     "file-100m": judge_big,
+    "sessions": judge_sessions,
     "client": judge_client,
     "client-many": judge_client,
     "client-100k": judge_bulk,
