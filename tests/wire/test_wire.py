@@ -1,8 +1,8 @@
 """The wire cases over real sockets, against wire_target.
 
 Each case runs twice: as it is given, and cut into random segments (the same ones each time). Those
-that are about files run once more, against the same files as assets. All run at once in threads, because most of their time is waiting for silence; then each is judged in a
-test of its own. README.md beside this file tells the form of the cases.
+that are about files run once more, against the same files as assets. All run at once in threads, because
+most of their time is waiting for silence; then each is judged in a test of its own. README.md beside this file tells the form of the cases.
 """
 
 import concurrent.futures
@@ -24,7 +24,7 @@ TIMEOUT_S = 15.0
 KEYS = {"id", "source", "note", "send", "expect", "also", "interim", "awaits", "half_close",
         "octets", "pause_ms", "advance_ms", "head_responses", "template",
         "unannounced"}
-OF_ASSETS = {"conditional", "ranges", "paths", "files"}
+OF_ASSETS = ("conditional", "ranges", "paths", "files")
 
 
 GROUPS = load()
