@@ -1,8 +1,11 @@
 """Fixtures of every test: servers that are started on free ports and end well."""
 
+import os
+
 import pytest
 
 from support import wire_folder as folder
+from support.browser import Browser, install
 from support.server import Servers
 
 
@@ -38,3 +41,20 @@ def demo(module_servers):
 def wire(module_servers):
     """wire_target with its default limits, shared by the tests of a file."""
     return module_servers.wire(workers=2)
+
+
+@pytest.fixture(scope="session")
+def playwright(tmp_path_factory):
+    """The modules that drive a browser, installed once for all processes of this run."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    return install(base / "playwright")
+
+
+@pytest.fixture(scope="module")
+def browser(playwright):
+    """A real browser, shared by the tests of a file."""
+    started = Browser(playwright)
+    yield started
+    started.close()

@@ -2,7 +2,6 @@
 may fail."""
 
 import hashlib
-import json
 import re
 import shutil
 import signal
@@ -18,10 +17,10 @@ import h2.connection
 import h2.events
 
 from support import h2_frames
+from support.browser import needs_browser
 from support.client import Client, get
 from support.h2_client import H2Client, tls_context
 from support.processes import descriptors
-from support.server import ROOT
 from support.waiting import wait_until
 
 TIMEOUT_S = 60
@@ -315,15 +314,11 @@ def test_python_h2_asks_two_thousand_times_on_one_connection(both, way):
 
 # ---- a browser -----------------------------------------------------------------------------------
 
-@needs("chromium")
+@needs_browser
 @pytest.mark.slow
-def test_chromium_loads_a_page_over_h2(both, tmp_path):
-    """Through playwright-core, with the package installed outside the tree."""
-    for name in ("package.json", "package-lock.json", "page.js"):
-        shutil.copy(ROOT / "tests" / "browser" / name, tmp_path)
-    run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=tmp_path)
-    out, _ = run("node", "page.js", shutil.which("chromium"), url(both, "tls", "/"), cwd=tmp_path)
-    assert json.loads(out) == {"status": 200, "protocol": "h2", "title": "rivulet"}
+def test_chromium_loads_a_page_over_h2(both, browser):
+    seen = browser.play("load", url(both, "tls", "/"))
+    assert (seen["status"], seen["protocol"], seen["title"]) == (200, "h2", "rivulet")
 
 
 # ---- stopping ------------------------------------------------------------------------------------

@@ -4,14 +4,13 @@ in bounded memory, and gone with those who go."""
 import hashlib
 import os
 import subprocess
-import threading
 import time
 
 import pytest
 
 from support.client import Client
 from support.example import Example
-from support.processes import resident_bytes
+from support.processes import Watched
 from support.waiting import wait_until
 
 LARGE = 200_000_000
@@ -187,20 +186,10 @@ def test_a_large_file_in_constant_memory(start, tmp_path_factory, protocol, exam
     receiver = start(example, "release")
     sent = make_file(tmp_path_factory.mktemp("sent") / "large", LARGE)
     receiver.curl(path, option.format("/dev/null"))
-    before, highest, over = resident_bytes(receiver.process.pid), [0], threading.Event()
-
-    def watch():
-        while not over.wait(0.02):
-            highest[0] = max(highest[0], resident_bytes(receiver.process.pid))
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    began = time.monotonic()
-    try:
+    with Watched(receiver.process.pid) as memory:
+        began = time.monotonic()
         told = receiver.curl(path, protocol, "-H", field, option.format(sent))
-    finally:
-        over.set()
-        watcher.join()
-    assert time.monotonic() - began < 30
+        assert time.monotonic() - began < 30
     assert told.endswith(f" {LARGE} octets\n")
     assert digest(receiver.directory / told.split()[0].rstrip(":")) == digest(sent)
-    assert 0 < highest[0] - before < GROWTH_MAX, f"{highest[0] - before} octets more"
+    assert 0 < memory.growth < GROWTH_MAX, f"{memory.growth} octets more"
