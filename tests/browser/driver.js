@@ -7,7 +7,7 @@
 const readline = require("node:readline");
 const { chromium } = require("playwright-core");
 
-const WAIT_MS = 20000;
+const WAIT_MS = 60000;
 
 // Someone at a browser of his own: without cookies, and with whatever certificates.
 async function visitor(browser, opened) {

@@ -13,7 +13,7 @@ from support.server import ROOT, Lines
 
 FOLDER = ROOT / "tests" / "browser"
 INSTALL_TIMEOUT_S = 240
-SCENARIO_TIMEOUT_S = 90
+SCENARIO_TIMEOUT_S = 150
 END_TIMEOUT_S = 20
 
 needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
