@@ -547,6 +547,8 @@ static void its_messages_may_be_cut_off_anywhere(void **state)
         struct pair *pair = begin();
         length = first_flight(pair, octets, sizeof octets);
         assert_in_range(length, 500, sizeof octets - 1);
+        if (cut >= length) /* signatures differ in length by an octet or two */
+            break;
         if (cut > 0)
             rv_sim_send(pair->peer, rv_slice(octets, (size_t)cut));
         turn();
