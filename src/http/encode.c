@@ -47,8 +47,17 @@ rv_error rv_encoder_begin(struct rv_encoder *encoder, enum rv_coding coding, int
     void *state = kind->begin(level > 0 ? level : kind->level_default);
     if (state == NULL)
         return RV_ENOMEM;
-    *encoder = (struct rv_encoder){.kind = kind, .state = state};
+    *encoder = (struct rv_encoder){.kind = kind, .state = state, .coding = coding, .level = level};
     return RV_OK;
+}
+
+bool rv_encoder_restart(struct rv_encoder *encoder)
+{
+    if (encoder->kind == NULL || encoder->kind->restart == NULL ||
+        !encoder->kind->restart(encoder->state))
+        return false;
+    encoder->has_ended = false;
+    return true;
 }
 
 rv_error rv_encoder_feed(struct rv_encoder *encoder, rv_bytes *octets, enum rv_encode_goal goal,

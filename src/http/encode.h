@@ -14,6 +14,8 @@ struct rv_encoder_kind;
 struct rv_encoder {
     const struct rv_encoder_kind *kind;
     void *state; /* the library's, owned */
+    enum rv_coding coding;
+    int level; /* as asked for */
     bool has_ended;
 };
 
@@ -46,6 +48,17 @@ rv_error rv_encoder_begin(struct rv_encoder *encoder, enum rv_coding coding, int
  */
 rv_error rv_encoder_feed(struct rv_encoder *encoder, rv_bytes *octets, enum rv_encode_goal goal,
                          char *out, size_t room, size_t *written);
+
+/* Begins anew, with the same coding and level, whatever was under way. False: this coding cannot; then the
+   encoder is as it was, and to be ended. */
+bool rv_encoder_restart(struct rv_encoder *encoder);
+
+/* Was it begun like that? */
+static inline bool rv_encoder_is_like(const struct rv_encoder *encoder, enum rv_coding coding,
+                                      int level)
+{
+    return encoder->kind != NULL && encoder->coding == coding && encoder->level == level;
+}
 
 /* Gives back what was taken, at any time, once or more. */
 void rv_encoder_end(struct rv_encoder *encoder);

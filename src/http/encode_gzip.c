@@ -54,11 +54,20 @@ static rv_error feed(void *state, rv_bytes *octets, enum rv_encode_goal goal, ch
     return RV_PENDING;
 }
 
+static bool restart(void *state)
+{
+    return deflateReset(state) == Z_OK;
+}
+
 static void end(void *state)
 {
     deflateEnd(state);
     free(state);
 }
 
-const struct rv_encoder_kind rv_encoder_gzip = {
-    .level_max = 9, .level_default = 4, .begin = begin, .feed = feed, .end = end};
+const struct rv_encoder_kind rv_encoder_gzip = {.level_max = 9,
+                                                .level_default = 4,
+                                                .begin = begin,
+                                                .feed = feed,
+                                                .restart = restart,
+                                                .end = end};

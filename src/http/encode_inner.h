@@ -21,6 +21,8 @@ struct rv_encoder_kind {
     /* As rv_encoder_feed, with arguments that are good; `*written` is 0. */
     rv_error (*feed)(void *state, rv_bytes *octets, enum rv_encode_goal goal, char *out,
                      size_t room, size_t *written);
+    /* Forgets what was put in. NULL: the library has no such thing. */
+    bool (*restart)(void *state);
     void (*end)(void *state);
 };
 

@@ -37,10 +37,19 @@ static rv_error feed(void *state, rv_bytes *octets, enum rv_encode_goal goal, ch
     return octets->len == 0 && (held == 0 || goal == RV_ENCODE_ON) ? RV_OK : RV_PENDING;
 }
 
+static bool restart(void *state)
+{
+    return !ZSTD_isError(ZSTD_CCtx_reset(state, ZSTD_reset_session_only));
+}
+
 static void end(void *state)
 {
     ZSTD_freeCCtx(state);
 }
 
-const struct rv_encoder_kind rv_encoder_zstd = {
-    .level_max = 19, .level_default = 3, .begin = begin, .feed = feed, .end = end};
+const struct rv_encoder_kind rv_encoder_zstd = {.level_max = 19,
+                                                .level_default = 3,
+                                                .begin = begin,
+                                                .feed = feed,
+                                                .restart = restart,
+                                                .end = end};

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "http/byteranges.h"
 #include "http/date.h"
+#include "server/shaping.h"
 #include "server/wire.h"
 
 #include <stdio.h>
@@ -204,6 +205,20 @@ static int decide(struct rv_talk *talk, const struct rv_representation *what, st
     return decide_ranges(talk, &conditions, &validators, what->content.length, ranges);
 }
 
+/* What the app's compression would make of the whole of it holds for a 304, too, and for a part. */
+static rv_error settle_coding(struct rv_talk *talk, const struct rv_representation *what,
+                              int status)
+{
+    if (rv_shaping_of(talk) == NULL)
+        return 0;
+    talk->coding_settled =
+        what->coding.ptr != NULL ||
+        !rv_choose_coding(talk, 200, rv_str(what->content_type), what->content.length).varies;
+    return talk->coding_settled || what->varies || status != 206
+               ? 0
+               : rv_add_header(talk, "Vary", "Accept-Encoding");
+}
+
 /* 304, 412 and 416. */
 static int answer_without_content(struct rv_talk *talk, const struct rv_representation *what,
                                   int status)
@@ -217,7 +232,7 @@ static int answer_without_content(struct rv_talk *talk, const struct rv_represen
     rv_content_drop(&what->content);
     if (error != 0)
         return error;
-    return status == 304 ? rv_reply(talk, 304, NULL, rv_slice("", 0))
+    return status == 304 ? rv_reply(talk, 304, what->content_type, rv_slice("", 0))
                          : rv_problem(talk, status, NULL);
 }
 
@@ -227,9 +242,14 @@ int rv_answer_representation(struct rv_talk *talk, const struct rv_representatio
     const char *type = what->content_type;
     struct ranges ranges;
     int status = what->no_conditions ? 200 : decide(talk, what, &ranges);
+    rv_error error = settle_coding(talk, what, status);
+    if (error != 0) {
+        rv_content_drop(&what->content);
+        return error;
+    }
     if (status != 200 && status != 206)
         return answer_without_content(talk, what, status);
-    rv_error error = set_fields(talk, what, status);
+    error = set_fields(talk, what, status);
     if (error == 0 && status == 206)
         error = narrow(talk, what, &ranges, &content, &type);
     if (error != 0) {

@@ -8,6 +8,7 @@
 #include "server/shaper_inner.h"
 
 #include "http/status.h"
+#include "server/encoders.h"
 #include "server/pool.h"
 #include "server/streaming.h"
 #include "server/wire.h"
@@ -97,10 +98,10 @@ static rv_error code_at_once(struct rv_talk *talk, enum rv_coding coding,
 {
     struct rv_encoder encoder;
     struct rv_buffer coded = {0};
-    rv_error error = rv_encoder_begin(&encoder, coding, rv_shaping_of(talk)->levels[coding]);
+    rv_error error = rv_encoder_take(talk, coding, rv_shaping_of(talk)->levels[coding], &encoder);
     if (error == 0)
         error = encode_all(&encoder, content, &coded);
-    rv_encoder_end(&encoder);
+    rv_encoder_give(talk, &encoder);
     if (error == 0)
         error = replace(content, &coded);
     if (error != 0)
@@ -188,9 +189,9 @@ static rv_error write_through(struct rv_talk *talk, struct rv_shaper *shaper,
         if (result >= 0)
             result = rv_shaper_encode(talk, run, RV_ENCODE_ON);
     }
-    (void)shaper;
     talk->written = talk->length;
-    talk->response = RV_RESPONSE_ENDED;
+    if (result >= 0 || shaper->has_sent)
+        talk->response = RV_RESPONSE_ENDED;
     if (result < 0 || content->kind == RV_CONTENT_FILE || content->release == NULL) {
         rv_content_drop(content);
         return result < 0 ? result : 0;
@@ -230,9 +231,10 @@ static rv_error code(struct rv_talk *talk, enum rv_coding coding, struct rv_cont
     if (!goes_piecewise(talk, content))
         return code_at_once(talk, coding, content);
     struct rv_shaper *shaper = rv_shaper_make(talk);
-    rv_error error = shaper == NULL ? RV_ENOMEM
-                                    : rv_encoder_begin(&shaper->encoder, coding,
-                                                       rv_shaping_of(talk)->levels[coding]);
+    rv_error error =
+        shaper == NULL
+            ? RV_ENOMEM
+            : rv_encoder_take(talk, coding, rv_shaping_of(talk)->levels[coding], &shaper->encoder);
     if (error == 0 && !talk->on_pool)
         error = keep(content);
     if (error != 0)
@@ -264,18 +266,17 @@ static rv_error send_shaped(struct rv_talk *talk, struct rv_coding_choice choice
     bool type_moves = (talk->in_pieces || piecewise) && !talk->type_set;
     rv_error error = rv_coding_fields(talk, talk->status, choice,
                                       rv_str(type_moves ? content_type : NULL), &before);
-    if (error != 0) {
+    if (error != 0)
         rv_content_drop(content);
-        return error;
-    }
-    if (piecewise)
+    else if (piecewise)
         error = talk->on_pool ? write_through(talk, talk->shaper, content)
                               : begin_pump(talk, talk->shaper, content);
     else
         error = hand_on(talk, content_type, content);
-    if (error != 0 && talk->response == RV_RESPONSE_NONE) {
+    if (error != 0 && talk->response != RV_RESPONSE_ENDED) { /* as if nothing had been asked */
+        talk->response = RV_RESPONSE_NONE;
         rv_fields_restore(talk, &before);
-        talk->in_pieces = talk->length_withheld = false;
+        rv_shape_drop(talk);
     }
     return error;
 }

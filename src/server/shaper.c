@@ -9,6 +9,7 @@
 
 #include "http/status.h"
 #include "server/after.h"
+#include "server/encoders.h"
 #include "server/streaming.h"
 #include "server/wire.h"
 
@@ -46,7 +47,7 @@ static int write_plain(struct rv_talk *talk, rv_bytes piece)
 {
     struct rv_shaper *shaper = talk->shaper;
     rv_fields_restore(talk, &shaper->before);
-    rv_encoder_end(&shaper->encoder);
+    rv_encoder_give(talk, &shaper->encoder);
     shaper->phase = RV_SHAPER_PASSING;
     talk->length_withheld = false;
     return rv_send_piece(talk, piece);
@@ -92,12 +93,12 @@ static void open_up(struct rv_talk *talk, uint64_t length)
             rv_choose_coding(talk, talk->status, rv_response_header(talk, "Content-Type"), length);
     if (choice.coding != RV_CODING_IDENTITY && !has_no_content(talk) &&
         (shaper == NULL ||
-         rv_encoder_begin(&encoder, choice.coding, shaping->levels[choice.coding]) != 0))
+         rv_encoder_take(talk, choice.coding, shaping->levels[choice.coding], &encoder) != 0))
         choice.coding = RV_CODING_IDENTITY;
     struct rv_fields_before before;
     if (!choice.varies ||
         rv_coding_fields(talk, talk->status, choice, rv_slice(NULL, 0), &before) != 0) {
-        rv_encoder_end(&encoder);
+        rv_encoder_give(talk, &encoder);
         return;
     }
     if (choice.coding != RV_CODING_IDENTITY)
@@ -118,13 +119,17 @@ rv_error rv_shape_begin(struct rv_talk *talk, bool *collects)
 {
     const struct rv_shaping *shaping = rv_shaping_of(talk);
     *collects = false;
-    if (shaping->framing == RV_FRAMING_RAW && !talk->length_set && rv_status_has_body(talk->status))
-        return RV_ENOLENGTH;
     if (rv_shape_collects(talk)) {
         *collects = true;
         return 0;
     }
     struct rv_shaper *shaper = rv_shaper_make(talk);
+    if (shaping->framing == RV_FRAMING_RAW && !talk->length_set &&
+        rv_status_has_body(talk->status)) {
+        if (shaper != NULL)
+            shaper->phase = RV_SHAPER_REFUSING;
+        return RV_ENOLENGTH;
+    }
     if (shaping->framing == RV_FRAMING_BUFFERED && shaper != NULL) {
         shaper->phase = RV_SHAPER_BUFFERING;
         *collects = true;
@@ -227,9 +232,13 @@ rv_error rv_shape_end(struct rv_talk *talk, bool empty, bool *answered)
             *answered = true;
             return answer_collected(talk);
         }
-        int result = talk->on_pool ? 0 : spill(talk);
+        if (talk->on_pool)
+            return 0; /* the worker gets it as it is, and comes by here */
+        int result = spill(talk);
         return result < 0 ? result : rv_shape_end(talk, false, answered);
     }
+    if (shaper != NULL && shaper->phase == RV_SHAPER_REFUSING)
+        return RV_ENOLENGTH;
     if (empty && shaper == NULL) {
         rv_shaper_make(talk);
         open_up(talk, talk->length_set ? talk->length : talk->head_only ? RV_LENGTH_UNKNOWN : 0);
@@ -257,7 +266,7 @@ void rv_shape_drop(struct rv_talk *talk)
     talk->shaper = NULL;
     if (shaper == NULL)
         return;
-    rv_encoder_end(&shaper->encoder);
+    rv_encoder_give(talk, &shaper->encoder);
     rv_buffer_free(&shaper->buffer);
     if (shaper->pumps)
         rv_content_drop(&shaper->content);

@@ -15,7 +15,8 @@
 enum rv_shaper_phase {
     RV_SHAPER_PASSING,   /* octets go on as they are */
     RV_SHAPER_BUFFERING, /* they are collected, and the head waits */
-    RV_SHAPER_ENCODING   /* they are compressed */
+    RV_SHAPER_ENCODING,  /* they are compressed */
+    RV_SHAPER_REFUSING   /* they were written without a length that is needed */
 };
 
 /* In the talk's arena, but for what is owned. */

@@ -210,6 +210,7 @@ static void put(struct draft *draft, rv_bytes name, rv_bytes value)
     draft->last = &field->next;
 }
 
+/* In memory of the talk's own. */
 static rv_bytes joined(struct draft *draft, rv_bytes front, rv_bytes back)
 {
     char *text = rv_arena_alloc(&draft->talk->arena, front.len + back.len);
@@ -267,7 +268,7 @@ rv_error rv_coding_fields(struct rv_talk *talk, int status, struct rv_coding_cho
     draft.last = &draft.first;
     *before = (struct rv_fields_before){talk->fields, talk->type_set};
     if (type.ptr != NULL)
-        put(&draft, RV_LIT("Content-Type"), type);
+        put(&draft, RV_LIT("Content-Type"), joined(&draft, type, RV_LIT("")));
     put_those_there(&draft, coded, &varies);
     if (coded && status != 304)
         put(&draft, RV_LIT("Content-Encoding"), rv_coding_name(choice.coding));

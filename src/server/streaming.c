@@ -171,8 +171,8 @@ rv_error rv_end(rv_talk *talk)
     if (empty && !rv_shape_collects(talk))
         rv_head_leaves(talk);
     rv_error error = rv_shaping_of(talk) == NULL ? 0 : rv_shape_end(talk, empty, &answered);
-    if (answered)
-        return error;
+    if (answered || (error != 0 && !talk->on_pool && !talk->head_sent))
+        return error; /* or there is time for a 500 */
     talk->response = RV_RESPONSE_ENDED;
     if (talk->on_pool)
         return error; /* the worker ends it when the handler has returned */

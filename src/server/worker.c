@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "io/backend.h"
 #include "server/conn.h"
+#include "server/encoders.h"
 #include "server/file_cache.h"
 #include "server/h2_conn.h"
 #include "server/session_track.h"
@@ -383,6 +384,7 @@ void rv_worker_close(struct rv_worker *worker)
     rv_loop_close(&worker->loop);
     rv_talks_free(worker);
     rv_file_cache_free(worker->files);
+    rv_encoders_free(worker);
     rv_slab_free(&worker->conn_slab);
     rv_slab_free(&worker->h2_streams);
 }

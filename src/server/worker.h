@@ -5,6 +5,7 @@
 #ifndef RV_SERVER_WORKER_H
 #define RV_SERVER_WORKER_H
 
+#include "http/encode.h"
 #include "http/h1_write.h"
 #include "io/listener.h"
 #include "io/loop.h"
@@ -56,7 +57,8 @@ struct rv_worker {
     struct rv_talk *free_talks;
     uint32_t pool_talks; /* of this worker that are at the pool */
 
-    struct rv_file_cache *files; /* owned; NULL until files are asked for */
+    struct rv_file_cache *files;            /* owned; NULL until files are asked for */
+    struct rv_encoder encoders[RV_CODINGS]; /* owned; one of each coding for the next response */
 
     struct rv_timer grace_timer;
     struct rv_timer session_timer;  /* of the first worker: sessions expire */

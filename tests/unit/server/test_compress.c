@@ -1,8 +1,8 @@
 /*
- * Facts about compressed responses (step 4 of rivulet.h): what is compressed, what its head says, and that
- * whatever is written is what a client decodes. Framing without compression: test_framing.c.
+ * Facts about compressed responses (step 4 of rivulet.h): what is compressed, and what its head says.
+ * What is streamed: test_compress_stream.c; files: test_compress_files.c; HTTP/2: test_h2_compress.c.
  */
-#include "support/decode.h"
+#include "support/compressed.h"
 #include "support/tested.h"
 
 #include <setjmp.h>
@@ -14,41 +14,22 @@
 #include <cmocka.h>
 
 #define PAGE_BYTES 20000
-#define BIG_BYTES 1500000
-#define DECODED_MAX (4 * 1024 * 1024)
 
-static char page[PAGE_BYTES + 1], big[BIG_BYTES + 1];
-static char *decoded_room;
+static char *page;
 
 static const rv_compress_options compress_all = {0};
-
-static void fill(char *text, size_t length)
-{
-    size_t at = 0;
-    for (unsigned line = 0; at < length; line++) {
-        char words[64];
-        int count = snprintf(words, sizeof words, "<p>line %u of %u, and so on</p>\n", line,
-                             line * 2654435761u % 1000);
-        size_t take = (size_t)count < length - at ? (size_t)count : length - at;
-        memcpy(text + at, words, take);
-        at += take;
-    }
-    text[length] = '\0';
-}
 
 static int make_pages(void **state)
 {
     (void)state;
-    fill(page, PAGE_BYTES);
-    fill(big, BIG_BYTES);
-    decoded_room = malloc(DECODED_MAX);
-    return decoded_room == NULL ? -1 : 0;
+    page = compressible_text(PAGE_BYTES);
+    return 0;
 }
 
 static int free_pages(void **state)
 {
     (void)state;
-    free(decoded_room);
+    free(page);
     return 0;
 }
 
@@ -63,35 +44,6 @@ static int set_up(void **state)
     int result = tested_set_up(state);
     app_with(RV_FRAMING_AUTO, &compress_all);
     return result;
-}
-
-/* ---- what a client sees -------------------------------------------------------------------------------- */
-
-static void accepts(const char *method, const char *path, const char *codings)
-{
-    char fields[128];
-    snprintf(fields, sizeof fields, "Accept-Encoding: %s\r\n", codings);
-    request(method, path, fields);
-}
-
-/* The last answer has this coding ("identity": none), and its content is that. */
-static void expect_decoded(const char *coding, const char *content)
-{
-    const char *said = answer_field(last_answer(), "Content-Encoding");
-    assert_string_equal(said == NULL ? "identity" : said, coding);
-    struct decoded decoded = decode(
-        coding_of_name(coding), rv_slice(last_answer()->content.ptr, last_answer()->content.len),
-        decoded_room, DECODED_MAX);
-    assert_false(decoded.bad);
-    assert_true(decoded.whole);
-    assert_int_equal(decoded.length, strlen(content));
-    assert_memory_equal(decoded_room, content, decoded.length);
-}
-
-static void expect_varies(void)
-{
-    assert_int_equal(answer_field_count(last_answer(), "Vary"), 1);
-    expect_field("Vary", "Accept-Encoding");
 }
 
 /* ---- whole answers ------------------------------------------------------------------------------------- */
@@ -366,226 +318,6 @@ static void vary_is_not_doubled(void **state)
     assert_int_equal(answer_field_count(last_answer(), "Vary"), 1);
 }
 
-/* ---- streamed ---------------------------------------------------------------------------------------------- */
-
-/* The page in pieces of this size. */
-static int stream_page(rv_talk *talk, void *ctx)
-{
-    size_t step = ctx == NULL ? 1000 : *(const size_t *)ctx;
-    rv_set_header(talk, "Content-Type", "text/html");
-    rv_begin(talk, 200);
-    for (size_t at = 0; at < PAGE_BYTES; at += step)
-        rv_write(talk, rv_slice(page + at, at + step < PAGE_BYTES ? step : PAGE_BYTES - at));
-    return rv_end(talk);
-}
-
-static void a_streamed_response_is_compressed_in_chunks(void **state)
-{
-    static const char *const names[] = {"gzip", "br", "zstd"};
-    (void)state;
-    route("GET /", stream_page, NULL);
-    route_with("GET /pool", stream_page, NULL, (rv_route_options){.run = RV_ON_POOL});
-    for (size_t i = 0; i < 6; i++) {
-        accepts("GET", i < 3 ? "/" : "/pool", names[i % 3]);
-        expect_status(200);
-        expect_decoded(names[i % 3], page);
-        expect_varies();
-        assert_true(last_answer()->chunked);
-        expect_field("Content-Length", NULL);
-        expect_open();
-    }
-    accepts("HEAD", "/", "gzip");
-    expect_head_status(200);
-    expect_field("Content-Encoding", "gzip");
-    expect_field("Content-Length", NULL);
-    expect_silence();
-    say("GET / HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n");
-    expect_status(200);
-    expect_decoded("gzip", page);
-    assert_false(last_answer()->chunked);
-    expect_closed();
-}
-
-static rv_handle waiting;
-
-static int write_and_wait(rv_talk *talk, void *ctx)
-{
-    (void)ctx;
-    rv_set_header(talk, "Content-Type", "text/plain");
-    rv_begin(talk, 200);
-    rv_write(talk, RV_LIT("first, "));
-    rv_write(talk, RV_LIT("and "));
-    waiting = rv_suspend(talk);
-    return RV_PENDING;
-}
-
-static int write_last(rv_talk *talk, void *value)
-{
-    (void)value;
-    rv_write(talk, RV_LIT("last"));
-    return rv_end(talk);
-}
-
-/* The content of one chunked answer whose end is not there yet. */
-static void expect_readable(rv_bytes octets, enum rv_coding coding, const char *content)
-{
-    static char run[65536];
-    size_t length = 0;
-    const char *at = memmem(octets.ptr, octets.len, "\r\n\r\n", 4);
-    assert_non_null(at);
-    for (at += 4; at < octets.ptr + octets.len;) {
-        char *behind;
-        size_t count = strtoul(at, &behind, 16);
-        memcpy(run + length, behind + 2, count);
-        length += count;
-        at = behind + 2 + count + 2;
-    }
-    struct decoded decoded = decode(coding, rv_slice(run, length), decoded_room, DECODED_MAX);
-    assert_false(decoded.bad);
-    assert_int_equal(decoded.length, strlen(content));
-    assert_memory_equal(decoded_room, content, decoded.length);
-}
-
-static void what_was_written_can_be_read_when_the_handler_waits(void **state)
-{
-    static const char *const names[] = {"gzip", "br", "zstd"};
-    (void)state;
-    route("GET /", write_and_wait, NULL);
-    for (unsigned i = 0; i < 3; i++) {
-        as(i);
-        accepts("GET", "/", names[i]);
-        expect_readable(rv_test_received(client()), coding_of_name(names[i]), "first, and ");
-        assert_int_equal(rv_resume(tested, waiting, write_last, NULL), 0);
-        rv_test_settle(client());
-        expect_open();
-        assert_true(rv_test_received(client()).len > 0);
-    }
-}
-
-static unsigned released;
-
-static void note_release(void *ctx)
-{
-    (void)ctx;
-    released++;
-}
-
-static int stream_borrowed(rv_talk *talk, void *ctx)
-{
-    (void)ctx;
-    rv_set_header(talk, "Content-Type", "text/plain");
-    rv_set_header(talk, "Content-Length", "20000");
-    rv_begin(talk, 200);
-    rv_write_borrowed(talk, rv_slice(page, 5000), note_release, NULL);
-    rv_write_borrowed(talk, rv_slice(page + 5000, 15000), note_release, NULL);
-    return RV_OK;
-}
-
-static void borrowed_pieces_are_released_and_a_promised_length_is_dropped(void **state)
-{
-    (void)state;
-    route("GET /", stream_borrowed, NULL);
-    route_with("GET /pool", stream_borrowed, NULL, (rv_route_options){.run = RV_ON_POOL});
-    for (unsigned i = 0; i < 2; i++) {
-        released = 0;
-        accepts("GET", i == 0 ? "/" : "/pool", "br");
-        expect_status(200);
-        expect_decoded("br", page);
-        expect_field("Content-Length", NULL);
-        assert_int_equal(released, 2);
-        expect_open();
-    }
-}
-
-static int stream_short(rv_talk *talk, void *ctx)
-{
-    (void)ctx;
-    rv_set_header(talk, "Content-Type", "text/plain");
-    rv_set_header(talk, "Content-Length", "20000");
-    rv_begin(talk, 200);
-    rv_write(talk, rv_slice(page, 5000));
-    return RV_OK;
-}
-
-static void a_promise_that_is_not_kept_is_an_error_all_the_same(void **state)
-{
-    (void)state;
-    route("GET /", stream_short, NULL);
-    accepts("GET", "/", "gzip");
-    expect_closed();
-    assert_int_equal(last_error, RV_ESTATE);
-}
-
-static int stream_with_trailer(rv_talk *talk, void *ctx)
-{
-    rv_set_trailer(talk, "X-Sum", "42");
-    return stream_page(talk, ctx);
-}
-
-static void trailers_follow_compressed_content(void **state)
-{
-    (void)state;
-    route("GET /", stream_with_trailer, NULL);
-    accepts("GET", "/", "gzip");
-    expect_status(200);
-    expect_decoded("gzip", page);
-    assert_string_equal(last_answer()->trailers, "X-Sum: 42\r\n");
-}
-
-/* ---- large whole answers ------------------------------------------------------------------------------------ */
-
-static int answer_big(rv_talk *talk, void *ctx)
-{
-    (void)ctx;
-    return rv_reply_borrowed(talk, 200, "text/plain", rv_slice(big, BIG_BYTES), note_release, NULL);
-}
-
-static int answer_big_copied(rv_talk *talk, void *ctx)
-{
-    (void)ctx;
-    char *copy = malloc(BIG_BYTES);
-    memcpy(copy, big, BIG_BYTES);
-    int result = rv_reply(talk, 200, "text/plain", rv_slice(copy, BIG_BYTES));
-    free(copy);
-    return result;
-}
-
-static void a_large_answer_is_compressed_as_it_is_taken(void **state)
-{
-    (void)state;
-    route("GET /", answer_big, NULL);
-    route_with("GET /pool", answer_big, NULL, (rv_route_options){.run = RV_ON_POOL});
-    route("GET /copied", answer_big_copied, NULL);
-    route_with("GET /copied-pool", answer_big_copied, NULL, (rv_route_options){.run = RV_ON_POOL});
-    static const char *const paths[] = {"/", "/pool", "/copied", "/copied-pool"};
-    for (unsigned i = 0; i < 4; i++) {
-        released = 0;
-        accepts("GET", paths[i], "gzip");
-        expect_status(200);
-        expect_decoded("gzip", big);
-        expect_varies();
-        expect_field("Content-Type", "text/plain");
-        assert_int_equal(released, i < 2 ? 1 : 0);
-        expect_open();
-        get(paths[i]);
-        expect_answer(200, big);
-        expect_field("Content-Length", "1500000");
-    }
-}
-
-static void a_client_that_leaves_a_large_answer_costs_nothing(void **state)
-{
-    (void)state;
-    released = 0;
-    route("GET /", answer_big, NULL);
-    rv_test_window(client(), 1000);
-    accepts("GET", "/", "gzip");
-    assert_int_equal(released, 0);
-    rv_test_reset(client());
-    assert_int_equal(released, 1);
-    assert_int_equal(errors_told, 0);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tested_tear_down)
 
 int main(void)
@@ -603,13 +335,6 @@ int main(void)
         TEST(the_fields_of_the_application_follow),
         TEST(a_304_says_what_its_200_would),
         TEST(vary_is_not_doubled),
-        TEST(a_streamed_response_is_compressed_in_chunks),
-        TEST(what_was_written_can_be_read_when_the_handler_waits),
-        TEST(borrowed_pieces_are_released_and_a_promised_length_is_dropped),
-        TEST(a_promise_that_is_not_kept_is_an_error_all_the_same),
-        TEST(trailers_follow_compressed_content),
-        TEST(a_large_answer_is_compressed_as_it_is_taken),
-        TEST(a_client_that_leaves_a_large_answer_costs_nothing),
     };
     return cmocka_run_group_tests(tests, make_pages, free_pages);
 }
