@@ -1205,6 +1205,7 @@ RV_API const rv_tls_info *rv_tls(const rv_talk *talk);
     X(tls_handshakes_failed)                                                                       \
     X(tls_handshake_timeouts)                                                                      \
     X(tls_plain_requests)                                                                          \
+    X(tls_message_floods)                                                                          \
     X(idle_timeouts)                                                                               \
     X(requests_per_connection_hits)                                                                \
     X(form_fields_too_many)                                                                        \

@@ -148,6 +148,9 @@ void rv_tls_describe_key(const struct rv_stream *stream, char *text, size_t size
    there is no memory. */
 char *rv_tls_client_subject(const struct rv_stream *stream);
 
+/* True when the stream was lost because its client went on shaking hands behind the handshake. */
+bool rv_tls_has_flooded(const struct rv_stream *stream);
+
 /* True from the first octets of a handshake to its end. */
 bool rv_tls_is_shaking(const struct rv_stream *stream);
 

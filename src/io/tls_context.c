@@ -140,6 +140,7 @@ static rv_error open_server(struct rv_tls_context *context, struct rv_tls_identi
     SSL_CTX_set_tlsext_servername_callback(server, on_server_name);
     SSL_CTX_set_tlsext_servername_arg(server, context);
     set_manners(server, settings);
+    rv_tls_stay_calm(server, context);
     rv_error error = set_choices(server, settings, why);
     if (error == 0)
         error = set_clients(server, settings, why);

@@ -37,6 +37,9 @@ struct rv_tls {
     bool failed;           /* TLS itself ... */
     const char *reason;    /* ... and why; static */
     uint64_t begun_ns;     /* client: when the handshake began */
+    uint64_t messages_since_ms; /* messages of a handshake behind the handshake: since then ... */
+    uint32_t messages;          /* ... so many */
+    bool floods;                /* too many */
 };
 
 /* The certificate of an identity and its key, as DER: every loop parses its own. */
@@ -109,6 +112,9 @@ bool rv_tls_send_held(struct rv_tls *tls);
 /* The callback of session tickets (SSL_CTX_set_tlsext_ticket_key_evp_cb). */
 int rv_tls_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                       EVP_MAC_CTX *mac, int encrypt);
+
+/* Watches what clients send behind their handshakes: `floods` is set for one that has overdone it. */
+void rv_tls_stay_calm(SSL_CTX *server, struct rv_tls_context *context);
 
 /* An identity's certificate and key into a context. */
 rv_error rv_tls_use_identity(SSL_CTX *server, OSSL_LIB_CTX *library,

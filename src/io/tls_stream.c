@@ -96,7 +96,7 @@ static bool decrypt_some(struct rv_tls *tls)
     size_t held = context->out.len; /* a ticket, which goes with the answer */
     int count = SSL_read(tls->ssl, context->plain, (int)room_for(stream));
     int error = count > 0 ? SSL_ERROR_NONE : SSL_get_error(tls->ssl, count);
-    if (error == SSL_ERROR_SSL || error == SSL_ERROR_SYSCALL) {
+    if (error == SSL_ERROR_SSL || error == SSL_ERROR_SYSCALL || tls->floods) {
         fail(tls);
         return false;
     }

@@ -5,6 +5,7 @@
 #include "server/conn.h"
 
 #include "base/clock.h"
+#include "io/tls.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -123,6 +124,13 @@ void rv_conn_on_closed(struct rv_stream *stream)
     rv_conn_free_input(conn);
     leave(conn);
     rv_worker_conn_ended(worker, requests);
+}
+
+void rv_conn_count_loss(struct rv_conn *conn, rv_error error)
+{
+    if (RV_TLS_BUILT && error == RV_EPROTO && conn->stream.secure &&
+        rv_tls_has_flooded(&conn->stream))
+        RV_COUNT(rv_conn_worker(conn), tls_message_floods);
 }
 
 /* ---- output that nobody takes ----------------------------------------------------------------------------- */

@@ -145,6 +145,9 @@ void rv_conn_free_input(struct rv_conn *conn);
 /* on_closed of every protocol. */
 void rv_conn_on_closed(struct rv_stream *stream);
 
+/* The client is lost by its own doing, or gone: counts what a limit of TLS had to do with it. */
+void rv_conn_count_loss(struct rv_conn *conn, rv_error error);
+
 /* Output that makes no progress: watched four times in the time that a stall may last. */
 void rv_conn_watch_output(struct rv_conn *conn);
 

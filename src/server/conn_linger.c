@@ -59,7 +59,7 @@ static void on_end(struct rv_stream *stream)
 
 static void on_lost(struct rv_stream *stream, rv_error error)
 {
-    (void)stream, (void)error;
+    rv_conn_count_loss(rv_conn_of(stream), error);
 }
 
 /* Closes when the time is over, or nothing was heard since the last look. */

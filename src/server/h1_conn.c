@@ -364,7 +364,7 @@ static void on_drain(struct rv_stream *stream)
 static void on_lost(struct rv_stream *stream, rv_error error)
 {
     struct rv_conn *conn = rv_conn_of(stream);
-    (void)error;
+    rv_conn_count_loss(conn, error);
     if (conn->talk != NULL)
         RV_COUNT(rv_conn_worker(conn), clients_gone);
     lose_talk(conn);

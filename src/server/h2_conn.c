@@ -208,7 +208,7 @@ static void on_settle(struct rv_stream *stream)
 
 static void on_lost(struct rv_stream *stream, rv_error error)
 {
-    (void)error;
+    rv_conn_count_loss(rv_conn_of(stream), error);
     lose(rv_conn_of(stream));
 }
 
