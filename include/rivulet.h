@@ -360,6 +360,11 @@ RV_API rv_error rv_param_date(rv_talk *talk, const char *name, int64_t *seconds)
 RV_API rv_error rv_param_choice(rv_talk *talk, const char *name, const char *const *choices,
                                 size_t *index);
 
+/* The parameters of query and form as a query again, but those whose names are in `ignore`, which ends with
+   NULL (NULL: none): "q=two+words&page=2", "" when there are none. For links to the same page with something
+   changed; in HTML they need escaping. Lives as long as the talk; NULL: no memory. */
+RV_API const char *rv_param_query(rv_talk *talk, const char *const *ignore);
+
 /* A cookie of the request; absent when there is none (RFC 6265 section 4.2). */
 RV_API rv_bytes rv_cookie(rv_talk *talk, const char *name);
 
@@ -433,6 +438,19 @@ RV_API int rv_response_status(const rv_talk *talk);
 /* The reason phrase beside the status that the answer will have, at most 128 octets. Only HTTP/1 has one,
    and no client should care. RV_ESTATE when the head has been sent. */
 RV_API rv_error rv_set_reason(rv_talk *talk, const char *reason);
+
+/* The reason phrase of a status: "Not Found"; "Unknown" for one without. Static. Any thread. */
+RV_API const char *rv_status_text(int status);
+
+/* The media type of a file by its extension: "text/css; charset=UTF-8"; "application/octet-stream" for what is
+   not known. Static. Any thread. */
+RV_API const char *rv_media_type(const char *path);
+
+#define RV_HTTP_DATE_SIZE 30
+
+/* Writes a date as fields have it (RFC 9110 section 5.6.7), "Sun, 06 Nov 1994 08:49:37 GMT", with its
+   terminator: RV_HTTP_DATE_SIZE octets. Returns `text`. Seconds since 1970, of years up to 9999. Any thread. */
+RV_API const char *rv_http_date(int64_t seconds, char *text);
 
 typedef struct rv_cookie_options {
     const char *path;      /* NULL: no Path attribute */

@@ -54,3 +54,28 @@ enum rv_form_result rv_form_next(struct rv_form *form, rv_bytes *name, rv_bytes 
         *value = rv_slice(name->ptr + name->len, 0);
     return RV_FORM_PAIR;
 }
+
+/* What the application/x-www-form-urlencoded percent-encode set of the WHATWG leaves as it is. */
+static bool stays(char c)
+{
+    return rv_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '*' || c == '-' ||
+           c == '.' || c == '_';
+}
+
+char *rv_form_encode(char *out, rv_bytes text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (stays((char)c)) {
+            *out++ = (char)c;
+        } else if (c == ' ') {
+            *out++ = '+';
+        } else {
+            *out++ = '%';
+            *out++ = digits[c >> 4];
+            *out++ = digits[c & 15];
+        }
+    }
+    return out;
+}

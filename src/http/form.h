@@ -39,6 +39,12 @@ void rv_form_init(struct rv_form *form, rv_bytes body, const struct rv_form_limi
 /* Both encoded, but with escapes that all are whole; "a" and "a=" alike have an empty value. */
 enum rv_form_result rv_form_next(struct rv_form *form, rv_bytes *name, rv_bytes *value);
 
+/* The most octets that one becomes when it is encoded. */
+#define RV_FORM_ENCODED_MAX 3
+
+/* Writes a name or a value as a form does: a space is "+". Returns the end. */
+char *rv_form_encode(char *out, rv_bytes text);
+
 /* True when decoding would change the text. */
 bool rv_pair_is_encoded(rv_bytes text);
 

@@ -12,6 +12,7 @@
     X("aac", "audio/aac")                                                                          \
     X("apng", "image/apng")                                                                        \
     X("atom", "application/atom+xml")                                                              \
+    X("avi", "video/x-msvideo")                                                                    \
     X("avif", "image/avif")                                                                        \
     X("bin", "application/octet-stream")                                                           \
     X("bmp", "image/bmp")                                                                          \
@@ -65,8 +66,10 @@
     X("png", "image/png")                                                                          \
     X("ppt", "application/vnd.ms-powerpoint")                                                      \
     X("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation")         \
+    X("ps", "application/postscript")                                                              \
     X("rss", "application/rss+xml")                                                                \
     X("rtf", "application/rtf")                                                                    \
+    X("sh", "application/x-sh")                                                                    \
     X("svg", "image/svg+xml")                                                                      \
     X("tar", "application/x-tar")                                                                  \
     X("tif", "image/tiff")                                                                         \
@@ -86,6 +89,7 @@
     X("xls", "application/vnd.ms-excel")                                                           \
     X("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")                 \
     X("xml", "application/xml")                                                                    \
+    X("xz", "application/x-xz")                                                                    \
     X("zip", "application/zip")                                                                    \
     X("zst", "application/zstd")
 

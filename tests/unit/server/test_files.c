@@ -300,6 +300,29 @@ static void a_listing_is_sorted_and_escaped(void **state)
     expect_head_status(200);
 }
 
+static void a_listing_tells_sizes_and_times(void **state)
+{
+    char path[320];
+    (void)state;
+    make("pub/sizes");
+    make("pub/sizes/deep");
+    put("pub/sizes/one", "1");
+    put("pub/sizes/deep/two", "22");
+    snprintf(path, sizeof path, "%s/pub/sizes/one", top);
+    const struct timespec times[] = {{784111777, 0}, {784111777, 0}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    serve_with("/", &(rv_files_options){.listing = true});
+    get("/sizes/");
+    expect_status(200);
+    assert_true(page_has("<td class=\"number\">1 B</td>"));
+    assert_true(page_has("1994-11-06 08:49"));
+    get("/sizes/deep/;sid=7");
+    expect_status(200);
+    assert_true(page_has("<a href=\"./../../;sid=7\">"));
+    assert_true(page_has("<a href=\"./../;sid=7\">sizes"));
+    assert_true(page_has("<a href=\"two;sid=7\">two</a>"));
+}
+
 static void a_large_directory_is_listed_in_turns(void **state)
 {
     (void)state;
@@ -503,6 +526,7 @@ int main(void)
         FACT(a_directory_is_its_index),
         FACT(a_directory_without_its_slash_is_redirected_to_it),
         FACT(a_listing_is_sorted_and_escaped),
+        FACT(a_listing_tells_sizes_and_times),
         FACT(a_large_directory_is_listed_in_turns),
         FACT(a_sibling_answers_for_who_accepts_it),
         FACT(siblings_may_be_files_like_others),

@@ -40,6 +40,11 @@ static void post(const char *path, const char *type, const char *body)
     say(text);
 }
 
+static int query(rv_talk *talk, void *ctx)
+{
+    return rv_text(talk, 200, rv_param_query(talk, ctx));
+}
+
 /* ---- the list ---------------------------------------------------------------------------------- */
 
 static void path_query_and_form_are_one_list(void **state)
@@ -48,6 +53,22 @@ static void path_query_and_form_are_one_list(void **state)
     route("POST /{a}/{b...}", list, NULL);
     post("/x%20y/z/+?q=1+2&a=q&&e&%61=%62", FORM, "a=f%2B&q=+&last=");
     expect_answer(200, "a=x y\nb=z/+\nq=1 2\na=q\ne=\na=b\na=f+\nq= \nlast=\n");
+}
+
+static void query_and_form_are_a_query_again(void **state)
+{
+    static const char *const pages[] = {"page", "x", NULL};
+    (void)state;
+    route("POST /{a}", query, NULL);
+    route("GET /list", query, (void *)pages);
+    post("/path?q=two%20words&e", FORM, "a=1%2B1%3D2&%C3%A4=%26*-._~");
+    expect_answer(200, "q=two+words&e=&a=1%2B1%3D2&%C3%A4=%26*-._%7E");
+    get("/list?q=a&page=2&q=b&x=&pages=3");
+    expect_answer(200, "q=a&q=b&pages=3");
+    get("/list?page=2");
+    expect_answer(200, "");
+    get("/list");
+    expect_answer(200, "");
 }
 
 static void the_first_of_a_name_is_the_paths_then_the_querys(void **state)
@@ -325,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FACT(path_query_and_form_are_one_list),
+        FACT(query_and_form_are_a_query_again),
         FACT(the_first_of_a_name_is_the_paths_then_the_querys),
         FACT(only_a_form_is_read_as_one),
         FACT(a_form_that_comes_in_pieces_is_whole),

@@ -1,5 +1,5 @@
 /*
- * Facts about sessions and their store in memory.
+ * Facts about the store of sessions in memory.
  */
 #include "server/session_memory.h"
 
@@ -15,7 +15,6 @@
 #include <cmocka.h>
 
 #define THREADS 8
-#define INCREMENTS 20000
 
 static unsigned ended;
 
@@ -47,77 +46,6 @@ static rv_error rename_in(struct rv_session_memory *store, struct rv_session *se
     rv_error error = rv_session_memory_rename(store, session, name);
     rv_session_unlock(session);
     return error;
-}
-
-static void a_value_has_one_type(void **state)
-{
-    (void)state;
-    struct rv_session *session = rv_session_new();
-    int64_t integer = 7;
-    double number;
-    bool truth = false;
-    assert_int_equal(rv_session_get_int(session, "n", &integer), RV_ENOTFOUND);
-    assert_int_equal(integer, 7);
-    assert_int_equal(rv_session_set_int(session, "n", -5), 0);
-    assert_int_equal(rv_session_get_int(session, "n", &integer), 0);
-    assert_int_equal(integer, -5);
-    assert_int_equal(rv_session_get_double(session, "n", &number), RV_EINVAL);
-    assert_int_equal(rv_session_get_time(session, "n", &integer), RV_EINVAL);
-    assert_int_equal(rv_session_set_bool(session, "n", true), 0);
-    assert_int_equal(rv_session_get_int(session, "n", &integer), RV_EINVAL);
-    assert_int_equal(rv_session_get_bool(session, "n", &truth), 0);
-    assert_true(truth);
-    assert_int_equal(rv_session_count(session), 1);
-    rv_session_drop(session);
-}
-
-static void bad_arguments_are_refused(void **state)
-{
-    (void)state;
-    struct rv_session *session = rv_session_new();
-    assert_int_equal(rv_session_set_int(NULL, "n", 1), RV_EINVAL);
-    assert_int_equal(rv_session_set_int(session, "", 1), RV_EINVAL);
-    assert_int_equal(rv_session_set_string(session, "s", rv_slice(NULL, 0)), RV_EINVAL);
-    assert_int_equal(rv_session_remove(session, "n"), RV_ENOTFOUND);
-    rv_session_drop(session);
-}
-
-static unsigned destroyed;
-
-static void destroy(void *pointer)
-{
-    free(pointer);
-    destroyed++;
-}
-
-static void pointers_are_destroyed_once(void **state)
-{
-    (void)state;
-    struct rv_session *session = rv_session_new();
-    static const char *const keep[] = {"b", NULL};
-    destroyed = 0;
-    rv_session_set_pointer(session, "a", malloc(1), destroy);
-    rv_session_set_pointer(session, "a", malloc(1), destroy);
-    assert_int_equal(destroyed, 1);
-    rv_session_set_pointer(session, "b", malloc(1), destroy);
-    rv_session_clear(session, keep);
-    assert_int_equal(destroyed, 2);
-    assert_int_equal(rv_session_count(session), 1);
-    rv_session_drop(session);
-    assert_int_equal(destroyed, 3);
-}
-
-static void sums_do_not_overflow(void **state)
-{
-    (void)state;
-    struct rv_session *session = rv_session_new();
-    int64_t sum = 0;
-    assert_int_equal(rv_session_add_int(session, "n", INT64_MAX, &sum), 0);
-    assert_int_equal(rv_session_add_int(session, "n", 1, &sum), RV_ELIMIT);
-    assert_true(sum == INT64_MAX);
-    rv_session_set_bool(session, "t", true);
-    assert_int_equal(rv_session_add_int(session, "t", 1, &sum), RV_EINVAL);
-    rv_session_drop(session);
 }
 
 static void a_session_is_found_by_its_name_only(void **state)
@@ -242,38 +170,6 @@ static void many_sessions_are_all_found(void **state)
     rv_session_memory_free(store);
 }
 
-static void *increment(void *argument)
-{
-    struct rv_session *session = argument;
-    for (unsigned i = 0; i < INCREMENTS; i++) {
-        if (i % 2 == 0) {
-            rv_session_add_int(session, "n", 1, NULL);
-        } else {
-            int64_t value = 0;
-            rv_session_lock(session);
-            rv_session_get_int(session, "n", &value);
-            rv_session_set_int(session, "n", value + 1);
-            rv_session_unlock(session);
-        }
-    }
-    return NULL;
-}
-
-static void no_update_is_lost(void **state)
-{
-    (void)state;
-    struct rv_session *session = rv_session_new();
-    pthread_t threads[THREADS];
-    int64_t value = 0;
-    for (unsigned i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, increment, session), 0);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    rv_session_get_int(session, "n", &value);
-    assert_int_equal(value, THREADS * INCREMENTS);
-    rv_session_drop(session);
-}
-
 static void *come_and_go(void *argument)
 {
     struct rv_session_memory *store = argument;
@@ -348,17 +244,12 @@ static void a_million_sessions_take_less_than_300_octets_each(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_value_has_one_type),
-        TEST(bad_arguments_are_refused),
-        TEST(pointers_are_destroyed_once),
-        TEST(sums_do_not_overflow),
         TEST(a_session_is_found_by_its_name_only),
         TEST(a_session_expires_after_its_last_use),
         TEST(a_session_that_a_talk_holds_does_not_expire),
         TEST(no_more_are_taken_than_there_may_be),
         TEST(a_renamed_session_keeps_its_values),
         TEST(many_sessions_are_all_found),
-        TEST(no_update_is_lost),
         TEST(the_store_is_safe_on_every_thread),
         TEST(a_session_costs_little),
         TEST(a_million_sessions_take_less_than_300_octets_each),
