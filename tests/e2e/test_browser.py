@@ -18,7 +18,7 @@ WAYS = pytest.mark.parametrize("way", ["clear", "tls"])
 PROTOCOLS = {"clear": "http/1.1", "tls": "h2"}
 LARGE = 200_000_000
 GROWTH_MAX = 16_000_000
-STRANGE = "<b>&\"ü ö'%41;x?#+"
+STRANGE = "<b>&lt;\"ü ö'%41;x?#+"
 
 
 class Application:
@@ -73,9 +73,8 @@ def test_cookies_that_were_tampered_with_give_no_session(browser, application):
     browser.play("cookies", application.url("clear"))
 
 
-@WAYS
-def test_users_count_apart(browser, application, way):
-    browser.play("users", application.url(way))
+def test_users_count_apart(browser, application):
+    browser.play("users", application.url("tls"))
 
 
 @WAYS

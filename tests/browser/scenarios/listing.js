@@ -16,6 +16,7 @@ async function rows(page) {
 async function browse(page, path, seen) {
     await see(page, "h1", `/${path}`);
     const here = page.url();
+    assert.equal(await page.title(), `/${path}`.replace(/(.)\/$/, "$1"));
     seen[path] = await rows(page);
     for (const [name] of seen[path]) {
         await follow(page, name);

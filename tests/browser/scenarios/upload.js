@@ -34,6 +34,15 @@ function check(texts) {
     return counts.filter(([octets, expected]) => octets < expected).length;
 }
 
+async function send(page, over) {
+    try {
+        await page.getByRole("button", { name: "Send" }).click();
+        await see(page, "h1", "Uploaded");
+    } finally {
+        over.is = true;
+    }
+}
+
 module.exports = async ({ page, context, newVisitor, url, files, note, keep }) => {
     const bob = await (await newVisitor()).newPage();
     const tab = await context.newPage();
@@ -44,18 +53,13 @@ module.exports = async ({ page, context, newVisitor, url, files, note, keep }) =
     await page.getByLabel("Files").setInputFiles(files);
 
     const over = { is: false };
-    const others = Promise.all([watch(tab, over), count(bob, over)]);
-    await page.getByRole("button", { name: "Send" }).click();
-    await see(page, "h1", "Uploaded");
-    over.is = true;
-    const [texts, counted] = await others;
+    const [texts, counted] = await Promise.all(
+        [watch(tab, over), count(bob, over), send(page, over)]);
 
     const rows = await page.locator("tr").evaluateAll(
         (lines) => lines.map((line) => [...line.cells].map((cell) => cell.innerText)));
     const links = page.locator("td a");
-    const coming = page.waitForEvent("download");
-    await links.last().click();
-    const download = await coming;
+    const [download] = await Promise.all([page.waitForEvent("download"), links.last().click()]);
     await download.saveAs(keep);
     return { rows, counted, looks: check(texts), suggested: download.suggestedFilename(),
              links: await links.evaluateAll((all) => all.map((link) => link.pathname)) };
