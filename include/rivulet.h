@@ -1088,8 +1088,9 @@ RV_API rv_error rv_assets(rv_app *app, const char *prefix, const rv_asset *table
 /* ---- 11 TLS ------------------------------------------------------------------------------------- */
 
 /*
- * HTTP/1.1 over TLS 1.2 and 1.3. A server needs a certificate, and an address that speaks TLS; the rest
- * has defaults: forward secrecy and authenticated encryption only, session tickets, ALPN "http/1.1".
+ * TLS 1.2 and 1.3. A server needs a certificate, and an address that speaks TLS; the rest has defaults:
+ * forward secrecy and authenticated encryption only, session tickets, HTTP/2 for clients that ask for it
+ * ("h2" of ALPN; see no_http2) and HTTP/1.1 for all others.
  * Renegotiation and compression are refused. A client that speaks HTTP in the clear on such an address
  * gets a 400 that says so (tls_plain_requests). Handshakes that fail are counted
  * (tls_handshakes_failed). A library that was built without TLS refuses all of this with RV_EINVAL.
@@ -1110,8 +1111,8 @@ typedef struct rv_tls_certificate_options {
     int (*password)(char *text, size_t size, void *ctx);
     void *ctx;
     /* An OCSP response about the certificate, in DER (RFC 6960), that clients who ask get with the
-       handshake; NULL: none. It must say that the certificate is good, and be of today; keeping it so
-       takes rv_tls_reload. */
+       handshake; NULL: none. It must be about this certificate, say that it is good, and be of today;
+       keeping it so takes rv_tls_reload. */
     const char *ocsp_file;
 } rv_tls_certificate_options;
 

@@ -17,16 +17,21 @@
 
 /* ---- making ------------------------------------------------------------------------------------------- */
 
+static rv_error say_reason(char *why, const char *what, const char *value, const char *reason)
+{
+    snprintf(why, RV_TLS_WHY_MAX, "%s \"%.200s\" cannot be used%s%s", what, value,
+             reason == NULL ? "" : ": ", reason == NULL ? "" : reason);
+    ERR_clear_error();
+    return RV_EINVAL;
+}
+
 static rv_error say(char *why, const char *what, const char *value)
 {
     unsigned long error = ERR_peek_error(); /* the first one is the cause */
     const char *reason = error == 0 ? NULL : ERR_reason_error_string(error);
     if (error != 0 && ERR_SYSTEM_ERROR(error))
         reason = strerror(ERR_GET_REASON(error));
-    snprintf(why, RV_TLS_WHY_MAX, "%s \"%.200s\" cannot be used%s%s", what, value,
-             reason == NULL ? "" : ": ", reason == NULL ? "" : reason);
-    ERR_clear_error();
-    return RV_EINVAL;
+    return say_reason(why, what, value, reason);
 }
 
 static bool is_address(const char *host)
@@ -74,24 +79,38 @@ static rv_error set_versions(SSL_CTX *client, const struct rv_tls_client_setting
 /* Nobody is asked for a password in the middle of a run. */
 static int no_password(char *text, int size, int encrypting, void *argument)
 {
+    bool *encrypted = argument;
     (void)text;
     (void)size;
     (void)encrypting;
-    (void)argument;
+    *encrypted = true;
     return -1;
+}
+
+/* OpenSSL's words for these two are "interrupted or cancelled" and "unsupported". */
+static rv_error say_no_key(char *why, const char *file, bool encrypted)
+{
+    if (encrypted)
+        return say_reason(why, "the key", file,
+                          "it is encrypted (\"openssl pkey -in KEY -out FILE\" decrypts it)");
+    if (ERR_GET_REASON(ERR_peek_error()) == ERR_R_UNSUPPORTED)
+        return say_reason(why, "the key", file, "there is no private key in this file");
+    return say(why, "the key", file);
 }
 
 static rv_error set_own(SSL_CTX *client, const struct rv_tls_client_settings *settings, char *why)
 {
     const char *key = settings->key != NULL ? settings->key : settings->certificate;
+    bool encrypted = false;
     if (settings->certificate == NULL)
         return 0;
     SSL_CTX_set_default_passwd_cb(client, no_password);
+    SSL_CTX_set_default_passwd_cb_userdata(client, &encrypted);
     if (SSL_CTX_use_certificate_chain_file(client, settings->certificate) != 1)
         return say(why, "the certificate", settings->certificate);
-    if (SSL_CTX_use_PrivateKey_file(client, key, SSL_FILETYPE_PEM) != 1)
-        return say(why, "the key", key);
-    return 0;
+    bool good = SSL_CTX_use_PrivateKey_file(client, key, SSL_FILETYPE_PEM) == 1;
+    SSL_CTX_set_default_passwd_cb_userdata(client, NULL); /* nothing is read behind this */
+    return good ? 0 : say_no_key(why, key, encrypted);
 }
 
 static rv_error set_trust(SSL_CTX *client, const struct rv_tls_client_settings *settings, char *why)

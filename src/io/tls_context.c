@@ -145,7 +145,9 @@ static rv_error open_server(struct rv_tls_context *context, struct rv_tls_identi
     if (error == 0)
         error = set_clients(server, settings, why);
     if (error == 0 && rv_tls_use_identity(server, context->library, identity) != 0)
-        error = say(why, "the certificate", "");
+        error =
+            say(why, "the certificate",
+                identity->certificate_file == NULL ? "made in memory" : identity->certificate_file);
     return error;
 }
 

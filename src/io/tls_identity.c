@@ -80,7 +80,8 @@ static rv_error read_key(const char *path, struct password *password, EVP_PKEY *
         BIO_free(memory);
         if (*key == NULL && password->needed)
             error = say(why, RV_EINVAL, "the key in %s is encrypted, and %s", path,
-                        password->ask == NULL ? "there is no callback to ask for its password"
+                        password->ask == NULL ? "there is no callback to ask for its password "
+                                                "(\"openssl pkey -in KEY -out FILE\" decrypts it)"
                                               : "the password does not open it");
         else if (*key == NULL)
             error = say(why, RV_EINVAL, "there is no private key in %s: %s", path,
@@ -103,11 +104,11 @@ static rv_error read_certificates(const char *path, STACK_OF(X509) * chain, char
                 X509_free(certificate);
         unsigned long last = ERR_peek_last_error();
         BIO_free(memory);
-        if (sk_X509_num(chain) <= 0)
+        if (ERR_GET_REASON(last) != PEM_R_NO_START_LINE)
+            error = say(why, RV_EINVAL, "a certificate in %s is %s", path, "damaged");
+        else if (sk_X509_num(chain) <= 0)
             error = say(why, RV_EINVAL, "there is no certificate in %s: %s", path,
                         "it must be PEM, \"-----BEGIN CERTIFICATE-----\"");
-        else if (ERR_GET_REASON(last) != PEM_R_NO_START_LINE)
-            error = say(why, RV_EINVAL, "a certificate in %s is %s", path, "damaged");
         ERR_clear_error();
     }
     rv_buffer_free(&content);
@@ -242,12 +243,13 @@ static bool remember_files(struct rv_tls_identity *identity, const struct files 
            (identity->ocsp_file != NULL || files->ocsp == NULL);
 }
 
-static rv_error read_staple(const char *path, struct rv_tls_der *staple, char *why)
+static rv_error read_staple(const char *path, const X509 *leaf, struct rv_tls_der *staple,
+                            char *why)
 {
     struct rv_buffer content = {0};
     rv_error error = read_file(path, &content, why);
     if (error == 0) {
-        const char *fault = rv_tls_staple_fault(rv_slice(content.ptr, content.len));
+        const char *fault = rv_tls_staple_fault(rv_slice(content.ptr, content.len), leaf);
         if (fault == NULL) {
             staple->octets = OPENSSL_memdup(content.ptr, content.len);
             staple->length = (int)content.len;
@@ -285,7 +287,7 @@ static rv_error read_identity(const struct files *files, struct password *passwo
         if (*identity == NULL || !remember_files(*identity, files, password))
             error = say(why, RV_ENOMEM, "cannot read %s: %s", certificate, "out of memory");
         else if (files->ocsp != NULL)
-            error = read_staple(files->ocsp, &(*identity)->staple, why);
+            error = read_staple(files->ocsp, sk_X509_value(chain, 0), &(*identity)->staple, why);
     }
     if (error != 0) {
         rv_tls_identity_drop(*identity);

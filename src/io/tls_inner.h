@@ -126,8 +126,8 @@ struct rv_tls_identity *rv_tls_identity_new(STACK_OF(X509) * chain, EVP_PKEY *ke
 rv_error rv_tls_identity_add(struct rv_tls_settings *settings, struct rv_tls_identity *identity,
                              char *why);
 
-/* Why an OCSP response cannot be used; NULL: it can. */
-const char *rv_tls_staple_fault(rv_bytes der);
+/* Why an OCSP response cannot be used for this certificate; NULL: it can. */
+const char *rv_tls_staple_fault(rv_bytes der, const X509 *leaf);
 
 /* Makes a context give the identity's response to clients who ask, if there is one. False: no memory. */
 bool rv_tls_use_staple(SSL_CTX *server, struct rv_tls_identity *identity);

@@ -8,20 +8,37 @@
 #include <openssl/ocsp.h>
 #include <pthread.h>
 
-/* What a client would make of the response; NULL: it would take it. Whoever it is about, it must be good
+/* What the response says about the certificate of this number; NULL: nothing. */
+static OCSP_SINGLERESP *word_about(OCSP_BASICRESP *basic, const ASN1_INTEGER *wanted)
+{
+    for (int i = 0; i < OCSP_resp_count(basic); i++) {
+        OCSP_SINGLERESP *single = OCSP_resp_get0(basic, i);
+        ASN1_INTEGER *number = NULL;
+        /* Reads only, but takes an identifier that it may write to. */
+        OCSP_id_get0_info(NULL, NULL, NULL, &number,
+                          (OCSP_CERTID *)(uintptr_t)OCSP_SINGLERESP_get0_id(single));
+        if (number != NULL && ASN1_INTEGER_cmp(number, wanted) == 0)
+            return single;
+    }
+    return NULL;
+}
+
+/* What a client would make of the response; NULL: it would take it. It must be about the certificate, good
    and of today; that it is signed by the right one is for the client to see. */
-static const char *fault_of(OCSP_RESPONSE *response)
+static const char *fault_of(OCSP_RESPONSE *response, const X509 *leaf)
 {
     OCSP_BASICRESP *basic = response == NULL ? NULL : OCSP_response_get1_basic(response);
     ASN1_GENERALIZEDTIME *from = NULL, *until = NULL;
     int reason;
     if (basic == NULL)
         return "it is no OCSP response in DER that says anything";
-    OCSP_SINGLERESP *single = OCSP_resp_get0(basic, 0);
+    OCSP_SINGLERESP *single = word_about(basic, X509_get0_serialNumber(leaf));
     int status =
         single == NULL ? -1 : OCSP_single_get0_status(single, &reason, NULL, &from, &until);
     const char *fault = NULL;
-    if (status != V_OCSP_CERTSTATUS_GOOD)
+    if (single == NULL)
+        fault = "it is about another certificate";
+    else if (status != V_OCSP_CERTSTATUS_GOOD)
         fault = "it does not say that the certificate is good";
     else if (OCSP_check_validity(from, until, 300, -1) != 1)
         fault = "its time is over, or has not come";
@@ -29,11 +46,11 @@ static const char *fault_of(OCSP_RESPONSE *response)
     return fault;
 }
 
-const char *rv_tls_staple_fault(rv_bytes der)
+const char *rv_tls_staple_fault(rv_bytes der, const X509 *leaf)
 {
     const unsigned char *octets = (const unsigned char *)der.ptr;
     OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &octets, (long)der.len);
-    const char *fault = fault_of(response);
+    const char *fault = fault_of(response, leaf);
     OCSP_RESPONSE_free(response);
     ERR_clear_error();
     return fault;

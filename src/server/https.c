@@ -15,13 +15,35 @@
 
 /* ---- configuring --------------------------------------------------------------------------------------- */
 
-/* RFC 6797 section 6.1.1: max-age is required, and digits, perhaps in quotes. */
+/* "max-age=" and digits, perhaps in quotes, up to the end of the directive. */
+static bool is_age(const char *directive)
+{
+    if (strncasecmp(directive, "max-age=", 8) != 0)
+        return false;
+    bool quoted = directive[8] == '"';
+    const char *digits = directive + 8 + quoted, *end = digits + strspn(digits, "0123456789");
+    if (end == digits || (quoted && *end++ != '"'))
+        return false;
+    end += strspn(end, " \t");
+    return *end == '\0' || *end == ';';
+}
+
+/* RFC 6797 section 6.1.1: this directive is required. */
+static bool has_age(const char *value)
+{
+    for (const char *at = value; at != NULL; at = strchr(at, ';')) {
+        at += strspn(at, "; \t");
+        if (is_age(at))
+            return true;
+    }
+    return false;
+}
+
 const char *rv_https_policy_fault(const char *value)
 {
-    const char *age = strcasestr(value, "max-age=");
     if (!rv_field_value_is_valid(rv_str(value)) || strlen(value) > RV_HTTPS_POLICY_MAX)
         return "hsts must be a field value of at most 128 octets";
-    if (age == NULL || strspn(age + 8 + (age[8] == '"'), "0123456789") == 0)
+    if (!has_age(value))
         return "hsts must have a max-age in seconds, such as \"max-age=31536000\"";
     return NULL;
 }

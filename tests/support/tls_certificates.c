@@ -87,7 +87,7 @@ void make_certificate(const char *file, struct wanted_certificate wanted)
     static int64_t serial = 1;
     const char *name = wanted.name == NULL ? "localhost" : wanted.name;
     char alternative[128];
-    EVP_PKEY *key = EVP_EC_gen("P-256"), *signs = key;
+    EVP_PKEY *key = wanted.is_weak ? EVP_RSA_gen(1024) : EVP_EC_gen("P-256"), *signs = key;
     X509 *certificate = X509_new(), *issuer = certificate;
     if (wanted.from != NULL) {
         FILE *in = open_made(made_as(wanted.from, "crt"), "r");

@@ -20,6 +20,7 @@ struct wanted_certificate {
     long ends_s;          /* from now; 0: in an hour */
     const char *password; /* of the key's file; NULL: not encrypted */
     bool is_ca;
+    bool is_weak; /* RSA of 1024 bits, which OpenSSL thinks too small */
 };
 
 /* Writes DIRECTORY/FILE.crt and .key, where DIRECTORY is this process' own; until the tear-down. */

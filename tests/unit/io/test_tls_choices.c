@@ -548,6 +548,16 @@ static void a_response_of_yesterday_is_refused(void **state)
     assert_non_null(strstr(rv_server_error_text(tested), "its time is over"));
 }
 
+static void a_response_about_another_certificate_is_refused(void **state)
+{
+    (void)state;
+    make_issued();
+    make_response(V_OCSP_CERTSTATUS_GOOD, -60, 3600);
+    make_certificate("leaf", (struct wanted_certificate){.from = "ca"});
+    assert_int_equal(serve_with_response(), RV_EINVAL);
+    assert_non_null(strstr(rv_server_error_text(tested), "about another certificate"));
+}
+
 static void a_file_that_is_no_response_is_refused(void **state)
 {
     (void)state;
@@ -656,6 +666,7 @@ int main(void)
         TEST(a_response_outlives_a_reload_in_a_handshake),
         TEST(a_response_that_is_not_good_is_refused),
         TEST(a_response_of_yesterday_is_refused),
+        TEST(a_response_about_another_certificate_is_refused),
         TEST(a_file_that_is_no_response_is_refused),
         TEST(a_client_can_be_required_to_identify_itself),
         TEST(a_client_without_the_required_certificate_is_refused),

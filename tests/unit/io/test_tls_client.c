@@ -364,7 +364,9 @@ static void settings_that_cannot_be_used_are_named(void **state)
         "ca.key");
     expect_useless(
         (struct rv_tls_client_settings){.certificate = made("own.crt"), .key = made("own.key")},
-        "own.key");
+        "own.key\" cannot be used: it is encrypted");
+    expect_useless((struct rv_tls_client_settings){.certificate = made("good.crt")},
+                   "good.crt\" cannot be used: there is no private key in this file");
 }
 
 /* ---- sessions --------------------------------------------------------------------------------------------- */

@@ -132,6 +132,24 @@ static void a_damaged_certificate_is_refused(void **state)
     expect_no_start("half.crt", "damaged");
 }
 
+static void a_certificate_that_is_cut_short_is_damaged_and_not_absent(void **state)
+{
+    (void)state;
+    FILE *file = fopen(made("cut.crt"), "w");
+    fputs("-----BEGIN CERTIFICATE-----\nMIIBgzCCASmg", file);
+    fclose(file);
+    assert_int_equal(add("cut.crt", "good.key"), RV_EINVAL);
+    expect_no_start("cut.crt", "damaged");
+}
+
+static void a_certificate_that_openssl_will_not_use_is_named(void **state)
+{
+    (void)state;
+    make_certificate("weak", (struct wanted_certificate){.is_weak = true});
+    assert_int_equal(add("weak.crt", "weak.key"), 0);
+    expect_no_start("weak.crt\" cannot be used", "key too small");
+}
+
 static void certificates_in_the_wrong_order_are_refused(void **state)
 {
     (void)state;
@@ -168,7 +186,7 @@ static void an_encrypted_key_without_a_callback_is_refused(void **state)
 {
     (void)state;
     assert_int_equal(add_encrypted(NULL), RV_EINVAL);
-    expect_no_start("secret.key is encrypted", "callback");
+    expect_no_start("secret.key is encrypted, and there is no callback", "openssl pkey");
 }
 
 static void a_wrong_password_is_told(void **state)
@@ -268,6 +286,8 @@ int main(void)
         TEST(a_file_without_a_key_is_refused),
         TEST(one_file_may_hold_both),
         TEST(a_damaged_certificate_is_refused),
+        TEST(a_certificate_that_is_cut_short_is_damaged_and_not_absent),
+        TEST(a_certificate_that_openssl_will_not_use_is_named),
         TEST(certificates_in_the_wrong_order_are_refused),
         TEST(an_encrypted_key_is_opened_by_its_password),
         TEST(an_encrypted_key_without_a_callback_is_refused),

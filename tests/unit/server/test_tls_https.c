@@ -138,8 +138,9 @@ static void there_must_be_an_address_to_be_sent_to(void **state)
 
 static void a_policy_must_have_an_age(void **state)
 {
-    static const char *const wrong[] = {"", "includeSubDomains", "max-age=", "max-age=x",
-                                        "max-age=1\r\nX: y"};
+    static const char *const wrong[] = {
+        "",           "includeSubDomains", "max-age=",    "max-age=x",
+        "xmax-age=5", "max-age=5 5",       "max-age=\"5", "max-age=1\r\nX: y"};
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tested_with(NULL);
@@ -148,6 +149,7 @@ static void a_policy_must_have_an_age(void **state)
     }
     tested_with(NULL);
     assert_int_equal(rv_tls_set(tested, &(rv_tls_options){.hsts = "Max-Age=\"0\""}), 0);
+    assert_int_equal(rv_tls_set(tested, &(rv_tls_options){.hsts = "preload; max-age=5 ; x"}), 0);
 }
 
 static void inherited_sockets_speak_tls_all_or_none(void **state)
