@@ -33,6 +33,7 @@ struct settings {
     bool tls_self_signed;
     bool redirect_to_tls;
     bool no_http2;
+    bool compress;
     char hsts[160]; /* the value of Strict-Transport-Security; "": none */
     unsigned workers;
     unsigned backlog;
@@ -67,6 +68,9 @@ static void print_help(void)
          "  --redirect-to-tls   what --listen listens on only sends clients on to https\n"
          "  --hsts SECONDS      tell browsers to come over TLS only, for so long; or the whole\n"
          "                      value: \"max-age=31536000; includeSubDomains\"\n"
+         "  --compress      compress text, scripts, JSON and their like for clients that accept "
+         "gzip,\n"
+         "                  br or zstd; files that have a .gz, .br or .zst beside them always are\n"
          "  --no-http2      speak HTTP/1 only, with TLS and in the clear\n"
          "  --workers N     worker threads; default: one for each CPU\n"
          "  --backlog N     length of the accept queues; default 4096, at most net.core.somaxconn\n"
@@ -164,6 +168,9 @@ static int run(const struct settings *settings)
     if (settings->listen_count == 0 && settings->tls_listen_count == 0)
         rv_listen(server, LISTEN_DEFAULT);
     listen_tls(server, settings);
+    if (settings->compress)
+        rv_app_set(rv_default_app(server),
+                   &(rv_app_options){.compress = &(rv_compress_options){0}});
     if (settings->demo && !rv_demo_add_routes(rv_default_app(server))) {
         fprintf(stderr, NAME ": cannot make the demo's file: %s\n", strerror(errno));
         rv_server_free(server);
@@ -255,6 +262,7 @@ int rv_cli_serve(int argc, char **argv)
         TLS_SELF_SIGNED,
         REDIRECT_TO_TLS,
         HSTS,
+        COMPRESS,
         NO_HTTP2,
         WORKERS,
         BACKLOG,
@@ -273,6 +281,7 @@ int rv_cli_serve(int argc, char **argv)
                                             {"tls-self-signed", no_argument, NULL, TLS_SELF_SIGNED},
                                             {"redirect-to-tls", no_argument, NULL, REDIRECT_TO_TLS},
                                             {"hsts", required_argument, NULL, HSTS},
+                                            {"compress", no_argument, NULL, COMPRESS},
                                             {"no-http2", no_argument, NULL, NO_HTTP2},
                                             {"workers", required_argument, NULL, WORKERS},
                                             {"backlog", required_argument, NULL, BACKLOG},
@@ -324,6 +333,9 @@ int rv_cli_serve(int argc, char **argv)
                                           "--hsts must be a number of seconds, or a value "
                                           "with a max-age, not \"%s\"",
                                           optarg);
+            break;
+        case COMPRESS:
+            settings.compress = true;
             break;
         case NO_HTTP2:
             settings.no_http2 = true;
