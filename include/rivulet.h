@@ -837,7 +837,8 @@ RV_API int rv_upload_body(rv_talk *talk, rv_bytes name, const rv_upload_options 
 /*
  * Begins a streamed response; the head leaves with the first write. With a Content-Length field of
  * its own the body is sent as it is and must have that length; otherwise it is chunked for HTTP/1.1
- * and ended by closing for HTTP/1.0.
+ * and ended by closing for HTTP/1.0. The app may have it otherwise: collected, chunked in any case,
+ * compressed (rv_framing, rv_compress_options).
  */
 RV_API rv_error rv_begin(rv_talk *talk, int status);
 
