@@ -178,6 +178,16 @@ typedef struct rv_hooks {
        body"; `peer` is the client's address or "" ; `detail` may be empty. */
     void (*on_error)(rv_server *server, rv_error error, const char *doing, const char *peer,
                      const char *detail, void *ctx);
+    /*
+     * What a client has sent is wrong, or came too slowly: malformed heads, paths, forms, boundaries and
+     * frames, and whatever is over a limit. It is nobody's failure here, and nothing needs to be done.
+     * `status` is what it was answered with; 0: it got no answer for that, since its connection or stream
+     * was ended, or since what is wrong was passed over, as with cookies and ranges. `doing` and `peer` are
+     * as of on_error; `detail` is a sentence, with nothing of the client's own in it. Not called for what is
+     * well-formed and not there: 404, 405. A client can cause any number of calls.
+     */
+    void (*on_bad_input)(rv_server *server, int status, const char *doing, const char *peer,
+                         const char *detail, void *ctx);
     /* All listeners are open and the workers run. */
     void (*on_start)(rv_server *server, void *ctx);
     /* The workers have ended and the listeners are closed. */

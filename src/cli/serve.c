@@ -3,6 +3,7 @@
  */
 #include "cli/cli.h"
 #include "cli/demo.h"
+#include "cli/serve_log.h"
 #include "cli/serve_reload.h"
 
 #include <errno.h>
@@ -98,22 +99,6 @@ static void on_start(rv_server *server, void *ctx)
     fflush(stdout);
 }
 
-static void on_log(rv_server *server, const char *line, void *ctx)
-{
-    (void)server;
-    (void)ctx;
-    fprintf(stderr, "rivulet: %s\n", line);
-}
-
-static void on_error(rv_server *server, rv_error error, const char *doing, const char *peer,
-                     const char *detail, void *ctx)
-{
-    (void)server;
-    (void)ctx;
-    fprintf(stderr, "rivulet: %s %s%s%s%s%s\n", rv_strerror(error), doing,
-            *peer != '\0' ? ", client " : "", peer, *detail != '\0' ? ": " : "", detail);
-}
-
 /* The command, unlike the library, may raise the soft limit to what the user is allowed. */
 static void raise_descriptor_limit(void)
 {
@@ -157,7 +142,10 @@ static int run(const struct settings *settings)
         .pool_threads = settings->pool,
         .stop_port = settings->stop_port,
         .no_http2 = settings->no_http2,
-        .hooks = {.on_start = on_start, .on_log = on_log, .on_error = on_error},
+        .hooks = {.on_start = on_start,
+                  .on_log = rv_serve_on_log,
+                  .on_error = rv_serve_on_error,
+                  .on_bad_input = rv_serve_on_bad_input},
     });
     if (server == NULL) {
         fprintf(stderr, NAME ": out of memory\n");

@@ -26,6 +26,16 @@ bool rv_cookie_next(rv_bytes *cookies, rv_bytes *name, rv_bytes *value)
     return false;
 }
 
+bool rv_cookies_are_pairs(rv_bytes cookies)
+{
+    while (cookies.len > 0) {
+        rv_bytes pair = rv_bytes_trim(rv_bytes_take_until(&cookies, ';')), name, value;
+        if (pair.len > 0 && !rv_cookie_next(&pair, &name, &value))
+            return false;
+    }
+    return true;
+}
+
 /* ---- checking -------------------------------------------------------------------------------- */
 
 /* cookie-octet, RFC 6265 section 4.1.1; also between two quotes. */

@@ -12,6 +12,9 @@
    the others. Shortens `*cookies`. */
 bool rv_cookie_next(rv_bytes *cookies, rv_bytes *name, rv_bytes *value);
 
+/* False: something in it was passed over. Empty pairs are none. */
+bool rv_cookies_are_pairs(rv_bytes cookies);
+
 enum rv_same_site {
     RV_SAME_SITE_UNSAID, /* no attribute */
     RV_SAME_SITE_LAX,

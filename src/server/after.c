@@ -4,15 +4,13 @@
  */
 #include "server/after.h"
 
+#include "server/tell.h"
+
 /* It is the program's fault, and no reason to leave the client without an answer. */
-static void report(struct rv_talk *talk, int result)
+static void report(const struct rv_talk *talk, int result)
 {
-    char peer[RV_ADDRESS_TEXT_MAX] = "";
-    rv_bytes text = rv_peer(talk);
-    if (text.len > 0 && text.len < sizeof peer)
-        *rv_put(peer, text) = '\0';
-    rv_server_report(talk->worker->server, result < 0 ? result : RV_ESTATE, "in an after-handler",
-                     peer, result < 0 ? "" : "it has returned something other than RV_OK");
+    rv_tell_failure(talk, result < 0 ? result : RV_ESTATE, "in an after-handler",
+                    result < 0 ? "" : "it has returned something other than RV_OK");
 }
 
 void rv_afters_run(struct rv_talk *talk)

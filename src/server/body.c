@@ -10,6 +10,7 @@
 #include "server/body.h"
 
 #include "server/parts.h"
+#include "server/tell.h"
 #include "server/wire.h"
 
 int rv_body_prepare(struct rv_talk *talk)
@@ -46,6 +47,9 @@ bool rv_body_is_too_slow(struct rv_talk *talk, uint64_t now_ms)
 void rv_body_refuse(struct rv_talk *talk, int status, const char *reason)
 {
     talk->wire->abandon_body(talk);
+    if (talk->conn != NULL)
+        rv_tell_bad_client(talk->conn, talk->head_sent ? 0 : status,
+                           "while reading the request body", reason);
     if (talk->wire_ended)
         talk->cut = true; /* nothing is left to be said: the framing is lost */
     else

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "io/tls.h"
+#include "server/tell.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -158,6 +159,8 @@ bool rv_conn_output_stalls(struct rv_conn *conn)
         conn->acknowledged = acknowledged;
         conn->progress_ms = now;
     } else if (now - conn->progress_ms >= stall_ms) {
+        rv_tell_bad_client(conn, 0, "while sending a response",
+                           "The client has taken nothing for too long: the connection is cut.");
         return true;
     }
     conn->stall_check_ms = rv_later_ms(now, stall_ms / 4 + 1);

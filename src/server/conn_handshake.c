@@ -7,6 +7,9 @@
 #include "server/conn.h"
 #include "server/h1_conn.h"
 #include "server/h2_conn.h"
+#include "server/tell.h"
+
+#define SHAKING "during a TLS handshake"
 
 static void set_deadline(struct rv_conn *conn)
 {
@@ -38,7 +41,9 @@ static void on_insecure(struct rv_stream *stream)
     struct rv_conn *conn = rv_conn_of(stream);
     RV_COUNT(rv_conn_worker(conn), tls_plain_requests);
     rv_h1_conn_begin(conn);
-    rv_h1_conn_refuse(conn, 400, "This port speaks TLS: the address must begin with https://");
+    const char *reason = "This port speaks TLS: the address must begin with https://";
+    rv_tell_bad_client(conn, 400, SHAKING, reason);
+    rv_h1_conn_refuse(conn, 400, reason);
     rv_conn_linger_on(conn); /* it may not take the answer */
 }
 
@@ -46,6 +51,7 @@ static void on_timer(struct rv_stream *stream)
 {
     struct rv_conn *conn = rv_conn_of(stream);
     RV_COUNT(rv_conn_worker(conn), tls_handshake_timeouts);
+    rv_tell_bad_client(conn, 0, SHAKING, "It did not end in time: the connection is cut.");
     rv_conn_cut(conn);
 }
 
@@ -57,8 +63,10 @@ static void on_end(struct rv_stream *stream)
 
 static void on_lost(struct rv_stream *stream, rv_error error)
 {
-    if (error == RV_EPROTO)
-        RV_COUNT(rv_conn_worker(rv_conn_of(stream)), tls_handshakes_failed);
+    if (error != RV_EPROTO)
+        return;
+    RV_COUNT(rv_conn_worker(rv_conn_of(stream)), tls_handshakes_failed);
+    rv_tell_bad_client(rv_conn_of(stream), 0, SHAKING, "It has failed: the connection is cut.");
 }
 
 static void on_again(struct rv_stream *stream)

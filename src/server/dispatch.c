@@ -7,7 +7,10 @@
 #include "server/body.h"
 #include "server/find.h"
 #include "server/https.h"
+#include "server/tell.h"
 #include "server/wire.h"
+
+#define DISPATCHING "while routing a request"
 
 void rv_dispatch_count_refusal(struct rv_worker *worker, int status, uint32_t field_count)
 {
@@ -42,7 +45,7 @@ static bool route(struct rv_talk *talk)
     rv_bytes path = rv_talk_span(talk, head->path);
     if (head->form == RV_TARGET_AUTHORITY) {
         talk->wire->abandon_body(talk);
-        rv_problem(talk, 501, "This server is no tunnel.");
+        rv_refuse_bad_input(talk, 501, DISPATCHING, "This server is no tunnel.");
         return false;
     }
     if (head->form == RV_TARGET_ASTERISK) {
@@ -84,9 +87,10 @@ static void refuse_body(struct rv_talk *talk, int status)
     if (status == 413) {
         RV_COUNT(talk->worker, body_too_large);
         talk->wire->abandon_body(talk);
-        rv_problem(talk, 413, "The request body is larger than the server accepts.");
+        rv_refuse_bad_input(talk, 413, DISPATCHING,
+                            "The request body is larger than the server accepts.");
     } else {
-        rv_problem(talk, 411, "This resource needs a Content-Length.");
+        rv_refuse_bad_input(talk, 411, DISPATCHING, "This resource needs a Content-Length.");
     }
 }
 
@@ -101,7 +105,8 @@ void rv_dispatch(struct rv_talk *talk, bool body_follows)
     if (rv_https_redirects(talk))
         return;
     if (talk->head.expect_unknown) {
-        rv_problem(talk, 417, "The only expectation that this server knows is 100-continue.");
+        rv_refuse_bad_input(talk, 417, DISPATCHING,
+                            "The only expectation that this server knows is 100-continue.");
         return;
     }
     if (!route(talk))

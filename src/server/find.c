@@ -6,6 +6,9 @@
 #include "server/find.h"
 
 #include "http/uri.h"
+#include "server/tell.h"
+
+#define ROUTING "while routing a request"
 
 /* ---- answers without a handler ------------------------------------------------------------------------ */
 
@@ -59,7 +62,7 @@ static bool normalise(struct rv_talk *talk, rv_bytes path, rv_bytes *raw)
     char *bare = rv_arena_alloc(&talk->arena, path.len + 1);
     size_t decoded_length, encoded_length;
     if (decoded == NULL || encoded == NULL || bare == NULL) {
-        rv_talk_fail(talk, RV_ENOMEM, "while routing a request");
+        rv_talk_fail(talk, RV_ENOMEM, ROUTING);
         return false;
     }
     path = without_parameters(path, bare, &talk->path_extension);
@@ -67,13 +70,14 @@ static bool normalise(struct rv_talk *talk, rv_bytes path, rv_bytes *raw)
     case RV_PATH_OK:
         break;
     case RV_PATH_BAD_ESCAPE:
-        rv_problem(talk, 400, "The path has a % that no two hexadecimal digits follow.");
+        rv_refuse_bad_input(talk, 400, ROUTING,
+                            "The path has a % that no two hexadecimal digits follow.");
         return false;
     case RV_PATH_NUL:
-        rv_problem(talk, 400, "The path has an encoded NUL.");
+        rv_refuse_bad_input(talk, 400, ROUTING, "The path has an encoded NUL.");
         return false;
     case RV_PATH_ABOVE_ROOT:
-        rv_problem(talk, 400, "The path leads above the root.");
+        rv_refuse_bad_input(talk, 400, ROUTING, "The path leads above the root.");
         return false;
     }
     talk->path = rv_slice(decoded, decoded_length);
@@ -98,7 +102,7 @@ static bool resolve(struct rv_talk *talk)
         return false;
     struct rv_route *route = rv_arena_alloc(&talk->arena, sizeof *route);
     if (route == NULL) {
-        rv_talk_fail(talk, RV_ENOMEM, "while routing a request");
+        rv_talk_fail(talk, RV_ENOMEM, ROUTING);
         return true;
     }
     memset(route, 0, sizeof *route);

@@ -9,6 +9,7 @@
 #include "server/dispatch.h"
 #include "server/h1_body.h"
 #include "server/h1_wire.h"
+#include "server/tell.h"
 #include "server/h2_conn.h"
 
 #include <assert.h>
@@ -124,6 +125,8 @@ static bool is_foreign(struct rv_conn *conn, const char *octets, size_t length)
     conn->searched = 0;
     if (foreign == RV_H1_FOREIGN_YES) {
         RV_COUNT(rv_conn_worker(conn), requests_malformed);
+        rv_tell_bad_client(conn, 0, "while reading a request head",
+                           "What has come is not HTTP: the connection is ended.");
         rv_h1_conn_end(conn, true);
     }
     return foreign != RV_H1_FOREIGN_NO;
@@ -142,6 +145,7 @@ static size_t take_head(struct rv_conn *conn, char *octets, size_t length)
     struct rv_talk *talk = rv_talk_take(worker);
     const char *reason = NULL;
     if (talk == NULL) {
+        rv_server_report(worker->server, RV_ENOMEM, "while reading a request head", "", "");
         rv_h1_conn_refuse(conn, 503, "The server is out of memory.");
         return 0;
     }
@@ -163,6 +167,7 @@ static size_t take_head(struct rv_conn *conn, char *octets, size_t length)
     rv_talk_give(talk);
     if (result != RV_H1_INCOMPLETE && !is_foreign(conn, octets, length)) {
         rv_dispatch_count_refusal(worker, result, talk->head.field_count);
+        rv_tell_bad_client(conn, result, "while reading a request head", reason);
         rv_h1_conn_refuse(conn, result, reason);
     }
     return 0;

@@ -6,6 +6,7 @@
 #include "server/body.h"
 #include "server/h1_conn.h"
 #include "server/h1_wire.h"
+#include "server/tell.h"
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
@@ -56,9 +57,12 @@ void rv_h1_set_deadline(struct rv_conn *conn)
 static void head_timed_out(struct rv_conn *conn)
 {
     struct rv_worker *worker = rv_conn_worker(conn);
+    const char *reason = "The request head did not arrive in time.";
+    if (conn->head_started) /* one that is silent has done nothing wrong */
+        rv_tell_bad_client(conn, 408, "while reading a request head", reason);
     if (conn->head_started || conn->requests == 0) {
         RV_COUNT(worker, head_timeouts);
-        rv_h1_wire_refuse(conn, 408, "The request head did not arrive in time.");
+        rv_h1_wire_refuse(conn, 408, reason);
     } else {
         RV_COUNT(worker, idle_timeouts);
     }
@@ -70,9 +74,12 @@ static void body_timed_out(struct rv_conn *conn)
 {
     struct rv_talk *talk = conn->talk;
     RV_COUNT(rv_conn_worker(conn), body_too_slow);
+    bool answers = conn->phase == RV_CONN_EXCHANGE && !talk->head_sent;
+    const char *reason = "The request body arrives too slowly.";
     conn->last = true;
-    if (conn->phase == RV_CONN_EXCHANGE && !talk->head_sent) {
-        rv_talk_refuse(talk, 408, "The request body arrives too slowly.");
+    rv_tell_bad_client(conn, answers ? 408 : 0, "while reading the request body", reason);
+    if (answers) {
+        rv_talk_refuse(talk, 408, reason);
         rv_h1_finish_exchange(conn, true);
     } else {
         rv_h1_conn_end(conn, true);

@@ -4,6 +4,7 @@
 #include "server/h2_calm.h"
 
 #include "server/h2_conn.h"
+#include "server/tell.h"
 
 static const struct {
     uint32_t burst;
@@ -14,8 +15,21 @@ static const struct {
 #undef RV_H2_CALM_BUDGET
 };
 
-static void count(struct rv_worker *worker, enum rv_h2_calm_kind kind)
+static void tell_flood(const struct rv_h2_conn *h2, const char *sentence)
 {
+    rv_tell_bad_client(h2->conn, 0, "while reading frames", sentence);
+}
+
+static void count(struct rv_h2_conn *h2, enum rv_h2_calm_kind kind)
+{
+    struct rv_worker *worker = rv_h2_worker(h2);
+    static const char *const floods[] = {
+#define RV_H2_CALM_SENTENCE(kind, burst, per_s)                                                    \
+    "A flood of HTTP/2 frames (" #kind "): the connection is ended.",
+        RV_H2_CALM_KINDS(RV_H2_CALM_SENTENCE)
+#undef RV_H2_CALM_SENTENCE
+    };
+    tell_flood(h2, floods[kind]);
     switch (kind) {
 #define RV_H2_CALM_COUNT(kind, burst, per_s)                                                       \
     case RV_H2_CALM_##kind:                                                                        \
@@ -52,7 +66,7 @@ bool rv_h2_calm_spend(struct rv_h2_conn *h2, enum rv_h2_calm_kind kind)
         return true;
     }
     if (h2->phase != RV_H2_BROKEN) {
-        count(rv_h2_worker(h2), kind);
+        count(h2, kind);
         rv_h2_conn_fail(h2, RV_H2_ENHANCE_YOUR_CALM);
     }
     return false;
@@ -69,6 +83,7 @@ static void on_continuation(struct rv_h2_conn *h2)
     if (++h2->calm.continuations <= RV_H2_CONTINUATIONS_MAX || h2->phase == RV_H2_BROKEN)
         return;
     RV_COUNT(rv_h2_worker(h2), h2_continuation_floods);
+    tell_flood(h2, "A flood of HTTP/2 frames (continuation): the connection is ended.");
     rv_h2_conn_fail(h2, RV_H2_ENHANCE_YOUR_CALM);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "server/h2_conn.h"
 
+#include "server/tell.h"
 #include "server/wire.h"
 
 #include <stdlib.h>
@@ -181,6 +182,11 @@ static void receive(struct rv_h2_conn *h2, const char *octets, size_t length)
     }
     if (error == RV_ELIMIT && h2->phase != RV_H2_BROKEN)
         RV_COUNT(rv_h2_worker(h2), h2_ping_floods);
+    if (error != 0 && h2->phase != RV_H2_BROKEN)
+        rv_tell_bad_client(h2->conn, 0, "while reading frames",
+                           error == RV_ELIMIT
+                               ? "A flood of HTTP/2 frames (ping): the connection is ended."
+                               : "The rules of HTTP/2 are broken: the connection is ended.");
     if (error != 0)
         h2->phase = RV_H2_BROKEN;
     rv_h2_conn_settle(h2);

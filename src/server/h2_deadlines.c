@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "server/body.h"
 #include "server/h2_conn.h"
+#include "server/tell.h"
 
 #define TICK_MS_MAX 1000
 #define TICK_MS_MIN 10
@@ -90,6 +91,8 @@ static void check_window(struct rv_h2_stream *stream, uint64_t now_ms)
         now_ms - stream->progress_ms < limits->write_stall_ms)
         return;
     RV_COUNT(rv_h2_worker(h2), h2_window_stalls);
+    rv_tell_bad_client(h2->conn, 0, "while sending a response",
+                       "The client has opened no window for too long: the stream is ended.");
     if (all > 0)
         rv_h2_stream_reset(stream, RV_H2_ENHANCE_YOUR_CALM);
     else
@@ -102,6 +105,8 @@ static void check_head(struct rv_h2_stream *stream, uint64_t now_ms)
     if (now_ms < rv_later_ms(stream->opened_ms, rv_conn_limits(h2->conn)->head_timeout_ms))
         return;
     RV_COUNT(rv_h2_worker(h2), head_timeouts);
+    rv_tell_bad_client(h2->conn, 0, "while reading a request head",
+                       "It did not arrive in time: the connection is ended.");
     rv_h2_conn_fail(h2, RV_H2_ENHANCE_YOUR_CALM); /* nothing else may come in between */
 }
 

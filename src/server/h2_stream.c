@@ -9,12 +9,16 @@
 #include "server/dispatch.h"
 #include "server/h2_conn.h"
 #include "server/https.h"
+#include "server/tell.h"
 #include "server/wire.h"
 
 #include <stdlib.h>
 
 /* What a body that nobody wants may have left before it is cheaper to reset the stream. */
 #define DRAIN_BYTES_MAX (256 * 1024)
+
+#define READING_FRAMES "while reading frames"
+#define READING_A_HEAD "while reading a request head"
 
 static struct rv_h1_limits head_limits(const struct rv_h2_conn *h2)
 {
@@ -138,8 +142,22 @@ static void on_padding(void *owner, const struct rv_h2_frame *frame)
 
 static void on_reset_sent(void *owner, uint32_t id, uint32_t code)
 {
+    const struct rv_h2_conn *h2 = owner;
     (void)id;
+    if (code == RV_H2_PROTOCOL_ERROR || code == RV_H2_FLOW_CONTROL_ERROR ||
+        code == RV_H2_STREAM_CLOSED || code == RV_H2_FRAME_SIZE_ERROR)
+        rv_tell_bad_client(h2->conn, 0, READING_FRAMES,
+                           "A message of HTTP/2 is malformed: its stream is reset.");
     rv_h2_calm_on_reset_sent(owner, code);
+}
+
+/* What this side has ended for another reason has been told. */
+static void on_goaway_sent(void *owner, uint32_t code)
+{
+    const struct rv_h2_conn *h2 = owner;
+    if (code != RV_H2_NO_ERROR && code != RV_H2_INTERNAL_ERROR && h2->phase != RV_H2_BROKEN)
+        rv_tell_bad_client(h2->conn, 0, READING_FRAMES,
+                           "The rules of HTTP/2 are broken: the connection is ended.");
 }
 
 static void *on_open(void *owner, uint32_t id)
@@ -304,6 +322,7 @@ const struct rv_h2_events rv_h2_server_events = {
     .on_send = rv_h2_wire_send,
     .on_closed = on_closed,
     .on_reset_sent = on_reset_sent,
+    .on_goaway_sent = on_goaway_sent,
     .on_pong = on_pong,
 };
 
@@ -368,7 +387,7 @@ static void dispatch(struct rv_h2_stream *stream)
     rv_dispatch_count_refusal(talk->worker, stream->refusal, talk->head.field_count);
     talk->head_only = talk->head.method_id == RV_METHOD_HEAD;
     rv_talk_add_policies(talk);
-    rv_problem(talk, stream->refusal, stream->reason);
+    rv_refuse_bad_input(talk, stream->refusal, READING_A_HEAD, stream->reason);
 }
 
 void rv_h2_stream_do(struct rv_h2_stream *stream)

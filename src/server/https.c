@@ -5,7 +5,7 @@
 
 #include "http/h1_write.h"
 #include "http/uri.h"
-#include "server/talk.h"
+#include "server/tell.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -116,7 +116,8 @@ bool rv_https_redirects(struct rv_talk *talk)
         form == RV_TARGET_ASTERISK)
         return false;
     if (rv_host(talk).ptr == NULL) {
-        rv_problem(talk, 400, "A Host field is needed to be sent on to https.");
+        rv_refuse_bad_input(talk, 400, "while sending a client on to https",
+                            "A Host field is needed to be sent on to https.");
         return true;
     }
     char *location = location_of(talk);

@@ -7,6 +7,7 @@
 #include "http/form.h"
 #include "http/uri.h"
 #include "server/form_parts.h"
+#include "server/tell.h"
 
 #include <locale.h>
 #include <math.h>
@@ -117,6 +118,10 @@ static const struct rv_param_table *table_of(struct rv_talk *talk)
     size_t form_count = parts != NULL    ? count_fields(parts, table)
                         : has_form(talk) ? count_form(talk, table)
                                          : 0;
+    if (table->form_status != 0 && !talk->form_told) {
+        talk->form_told = true;
+        rv_tell_bad_input(talk, table->form_status, "while reading a form", table->form_reason);
+    }
     size_t count = count_query(rv_query(talk)) + form_count;
     if (count > 0) {
         table->pairs = rv_arena_alloc(&talk->arena, count * sizeof *table->pairs);

@@ -11,8 +11,10 @@
 
 #include "http/multipart.h"
 #include "server/body.h"
+#include "server/tell.h"
 #include "server/worker.h"
 
+#define READING_A_FORM "while reading a form"
 #define PARTS_MAX 1000
 #define PART_HEAD_BYTES_MAX 4096
 
@@ -69,9 +71,12 @@ static int status_of(rv_error error)
 
 static int refuse(struct rv_talk *talk, int status, rv_error error, const char *why)
 {
+    bool is_body = talk->parts != NULL && talk->parts->is_body;
     rv_parts_abandon(talk, error);
     if (status == 413)
         RV_COUNT(talk->worker, body_too_large);
+    rv_tell_bad_input(talk, talk->head_sent ? 0 : status,
+                      is_body ? "while reading the request body" : READING_A_FORM, why);
     rv_talk_refuse(talk, status, why);
     return RV_PENDING;
 }
@@ -302,7 +307,8 @@ int rv_on_parts(rv_talk *talk, const rv_parts *acceptor, void *ctx)
                             (char *)(reader + 1))) {
         if (reader->multipart.status == 400)
             RV_COUNT(talk->worker, requests_malformed);
-        return rv_problem(talk, reader->multipart.status, reader->multipart.reason);
+        return rv_refuse_bad_input(talk, reader->multipart.status, READING_A_FORM,
+                                   reader->multipart.reason);
     }
     return begin(talk, reader);
 }

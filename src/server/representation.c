@@ -8,10 +8,13 @@
 #include "http/byteranges.h"
 #include "http/date.h"
 #include "server/shaping.h"
+#include "server/tell.h"
 #include "server/wire.h"
 
 #include <stdio.h>
 #include <sys/random.h>
+
+#define READING_A_RANGE "while reading a Range field"
 
 void rv_file_etag(char etag[RV_FILE_ETAG_BYTES], uint64_t size, struct timespec modified,
                   const char *suffix)
@@ -111,10 +114,14 @@ static int decide_ranges(struct rv_talk *talk, const struct rv_conditions *condi
     case RV_RANGE_SEVERAL:
         return 206;
     case RV_RANGE_UNSATISFIABLE:
+        rv_tell_bad_input(talk, 416, READING_A_RANGE,
+                          "There is no such range in what was asked for.");
         return 416;
     case RV_RANGE_NONE:
         break;
     }
+    rv_tell_bad_input(talk, 0, READING_A_RANGE,
+                      "A Range that is none, or too much, was passed over.");
     return 200;
 }
 

@@ -7,6 +7,7 @@
 #include "http/parameters.h"
 #include "http/uri.h"
 #include "server/h2_conn.h"
+#include "server/tell.h"
 
 #include <stdlib.h>
 
@@ -168,9 +169,24 @@ int64_t rv_content_length(const rv_talk *talk)
 
 /* ---- cookies ---------------------------------------------------------------------------------------- */
 
+/* What is no pair is passed over (RFC 6265 section 5.4 lets no browser send it), and told once. */
+static void look_at_cookies(struct rv_talk *talk)
+{
+    rv_bytes field, cookies;
+    talk->cookies_told = true;
+    for (size_t i = 0; rv_header_at(talk, i, &field, &cookies); i++)
+        if (rv_bytes_equal_nocase(field, RV_LIT("cookie")) && !rv_cookies_are_pairs(cookies)) {
+            rv_tell_bad_input(talk, 0, "while reading cookies",
+                              "What is no name=value was passed over.");
+            return;
+        }
+}
+
 bool rv_cookie_at(rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value)
 {
     rv_bytes field, cookies;
+    if (talk != NULL && !talk->cookies_told && rv_hears_of_bad_input(talk))
+        look_at_cookies(talk);
     for (size_t i = 0; rv_header_at(talk, i, &field, &cookies); i++) {
         if (!rv_bytes_equal_nocase(field, RV_LIT("cookie")))
             continue;

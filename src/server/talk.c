@@ -9,6 +9,7 @@
 #include "server/pool.h"
 #include "server/session_track.h"
 #include "server/shaper.h"
+#include "server/tell.h"
 #include "server/wire.h"
 
 #include <stdlib.h>
@@ -245,15 +246,6 @@ void rv_talk_settle(struct rv_talk *talk, int result)
     }
 }
 
-static void report_failure(struct rv_talk *talk, rv_error error, const char *doing,
-                           const char *detail)
-{
-    char peer[RV_ADDRESS_TEXT_MAX] = "";
-    if (talk->conn != NULL)
-        rv_conn_peer_text(talk->conn, peer);
-    rv_server_report(talk->worker->server, error, doing, peer, detail);
-}
-
 /* The handler has left a form that cannot be used to the library. */
 static void refuse_form(struct rv_talk *talk, const struct rv_param_table *table)
 {
@@ -261,7 +253,6 @@ static void refuse_form(struct rv_talk *talk, const struct rv_param_table *table
         RV_COUNT(talk->worker, form_fields_too_many);
     else
         RV_COUNT(talk->worker, requests_malformed);
-    report_failure(talk, table->form_error, "while reading a form", table->form_reason);
     rv_talk_refuse(talk, table->form_status, table->form_reason);
 }
 
@@ -281,7 +272,7 @@ void rv_talk_fail(struct rv_talk *talk, rv_error error, const char *doing)
         return;
     }
     RV_COUNT(talk->worker, handler_failures);
-    report_failure(talk, error, doing, "");
+    rv_tell_failure(talk, error, doing, "");
     rv_talk_refuse(talk, error == RV_EFILES ? 503 : 500, NULL); /* descriptors come back */
 }
 

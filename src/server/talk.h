@@ -114,6 +114,7 @@ struct rv_talk {
     rv_bytes peer;           /* formatted on demand */
     struct rv_param_table *param_table;     /* made when it is asked for */
     const struct rv_form_parts *form_parts; /* likewise */
+    bool form_told, cookies_told;           /* the program has been told what is wrong with them */
     bool is_tls;
     rv_tls_info *tls_info; /* likewise */
     uint64_t arrived_ms;   /* when the head was complete, on the loop's clock */

@@ -6,6 +6,7 @@
 
 #include "io/tls_layer.h"
 #include "server/parts.h"
+#include "server/tell.h"
 #include "server/worker.h"
 
 #include <fcntl.h>
@@ -189,7 +190,7 @@ static int refuse(rv_talk *talk, int status, const char *reason)
 {
     if (status == 413)
         RV_COUNT(talk->worker, body_too_large);
-    return rv_problem(talk, status, reason);
+    return rv_refuse_bad_input(talk, status, "while beginning an upload", reason);
 }
 
 /* The one part: its name is known before it begins. */

@@ -3,6 +3,7 @@
  */
 #include "io/tls_layer.h"
 #include "server/pool.h"
+#include "server/tell.h"
 #include "server/upload.h"
 #include "server/worker.h"
 
@@ -45,6 +46,11 @@ void rv_upload_begin_step(struct rv_upload *upload, enum rv_upload_step step)
 
 static int refuse(rv_talk *talk, int status, const char *reason)
 {
+    static const char doing[] = "while writing an upload";
+    if (status == 507)
+        rv_tell_failure(talk, RV_EIO, doing, reason);
+    else
+        rv_tell_bad_input(talk, status, doing, reason);
     rv_talk_refuse(talk, status, reason);
     return RV_PENDING;
 }

@@ -22,6 +22,9 @@ rv_server *tested;
 unsigned errors_told;
 rv_error last_error;
 char last_error_doing[128];
+unsigned bad_inputs_told;
+int last_bad_status;
+char last_bad_doing[128], last_bad_detail[128];
 
 static struct visitor visitors[CLIENTS_MAX];
 static struct visitor *me = visitors;
@@ -38,6 +41,27 @@ static void on_error(rv_server *server, rv_error error, const char *doing, const
     errors_told++;
     last_error = error;
     snprintf(last_error_doing, sizeof last_error_doing, "%s", doing);
+}
+
+static void on_bad_input(rv_server *server, int status, const char *doing, const char *peer,
+                         const char *detail, void *ctx)
+{
+    (void)server;
+    (void)peer;
+    (void)ctx;
+    bad_inputs_told++;
+    last_bad_status = status;
+    snprintf(last_bad_doing, sizeof last_bad_doing, "%s", doing);
+    snprintf(last_bad_detail, sizeof last_bad_detail, "%s", detail);
+}
+
+void expect_bad_input(int status, const char *doing, const char *detail)
+{
+    assert_int_equal(bad_inputs_told, 1);
+    assert_int_equal(last_bad_status, status);
+    assert_string_equal(last_bad_doing, doing);
+    assert_string_equal(last_bad_detail, detail);
+    bad_inputs_told = 0;
 }
 
 static void free_all(void)
@@ -58,6 +82,8 @@ void tested_with(const rv_server_options *options)
     rv_server_options with_hook = options == NULL ? (rv_server_options){0} : *options;
     if (with_hook.hooks.on_error == NULL)
         with_hook.hooks.on_error = on_error;
+    if (with_hook.hooks.on_bad_input == NULL)
+        with_hook.hooks.on_bad_input = on_bad_input;
     free_all();
     tested = rv_server_new(&with_hook);
     assert_non_null(tested);
@@ -66,7 +92,7 @@ void tested_with(const rv_server_options *options)
 int tested_set_up(void **state)
 {
     (void)state;
-    errors_told = 0;
+    errors_told = bad_inputs_told = 0;
     last_error = 0;
     last_error_doing[0] = '\0';
     tested_with(NULL);

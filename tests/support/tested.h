@@ -63,6 +63,14 @@ extern unsigned errors_told;
 extern rv_error last_error;
 extern char last_error_doing[128];
 
+/* The same of the on_bad_input hook. */
+extern unsigned bad_inputs_told;
+extern int last_bad_status;
+extern char last_bad_doing[128], last_bad_detail[128];
+
+/* It was told of one thing since the last look: this. */
+void expect_bad_input(int status, const char *doing, const char *detail);
+
 /* A counter of the server. */
 #define COUNTER(name) (tested_counters().name)
 rv_counter_values tested_counters(void);
