@@ -278,7 +278,8 @@ static int refuse_coding(struct rv_talk *talk)
 {
     rv_error error = rv_set_header(talk, "Accept-Encoding", "identity"); /* RFC 9110 15.5.16 */
     return error != 0 ? error
-                      : rv_problem(talk, 415, "A body with a Content-Encoding cannot be taken.");
+                      : rv_refuse_bad_input(talk, 415, READING_A_FORM,
+                                            "A body with a Content-Encoding cannot be taken.");
 }
 
 static int begin(struct rv_talk *talk, struct rv_parts_reader *reader)

@@ -501,6 +501,64 @@ static void the_pool_refuses_and_reports_as_the_loop_does(void **state)
     assert_int_equal(last_error, RV_EIO);
 }
 
+/* ---- framing and compression ------------------------------------------------------------------- */
+
+#ifdef RV_WITH_GZIP
+#define GZIP_BUILT true
+#else
+#define GZIP_BUILT false
+#endif
+
+static char long_text[4001];
+
+static int write_long(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    rv_set_header(talk, "Content-Type", "text/plain");
+    rv_begin(talk, 203);
+    rv_write(talk, (rv_bytes){long_text, 2000});
+    rv_write(talk, (rv_bytes){long_text, 2000});
+    return rv_end(talk);
+}
+
+static int keep_as_it_is(rv_talk *talk, void *ctx)
+{
+    (void)ctx;
+    return rv_set_header(talk, "Cache-Control", "no-transform");
+}
+
+static void they_run_once_before_compression_and_framing_are_decided(void **state)
+{
+    (void)state;
+    static const rv_framing framings[] = {RV_FRAMING_AUTO, RV_FRAMING_BUFFERED};
+    memset(long_text, 'x', sizeof long_text - 1);
+    for (size_t i = 0; i < sizeof framings / sizeof *framings; i++) {
+        static const rv_compress_options compress = {.bytes_min = 100};
+        tested_with(NULL);
+        rv_app_set(rv_default_app(tested),
+                   &(rv_app_options){.framing = framings[i], .compress = &compress});
+        after(NULL, say_status, NULL);
+        after("/plain", keep_as_it_is, NULL);
+        route("GET /whole", handler, long_text);
+        route("GET /streamed", write_long, NULL);
+        route("GET /plain", write_long, NULL);
+        on_pool("GET /pool", write_long, NULL);
+        static const struct {
+            const char *path;
+            int status;
+        } cases[] = {{"/whole", 200}, {"/streamed", 203}, {"/plain", 203}, {"/pool", 203}};
+        for (size_t j = 0; j < sizeof cases / sizeof *cases; j++) {
+            *trace = '\0';
+            request("GET", cases[j].path, "Accept-Encoding: gzip\r\n");
+            expect_said(cases[j].status);
+            expect_trace(j == 0 ? "hs" : "s");
+            bool is_plain = strcmp(cases[j].path, "/plain") == 0;
+            bool is_coded = answer_field(last_answer(), "Content-Encoding") != NULL;
+            assert_true(is_coded ? !is_plain : is_plain || !GZIP_BUILT);
+        }
+    }
+}
+
 /* ---- adding them ------------------------------------------------------------------------------- */
 
 static void what_is_wrong_is_named(void **state)
@@ -544,6 +602,7 @@ int main(void)
         FACT(an_answer_that_comes_later_has_them),
         FACT(they_run_on_the_thread_that_answers),
         FACT(the_pool_refuses_and_reports_as_the_loop_does),
+        FACT(they_run_once_before_compression_and_framing_are_decided),
         FACT(what_is_wrong_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
