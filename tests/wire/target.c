@@ -40,6 +40,13 @@ static void print_error(rv_server *server, rv_error error, const char *doing, co
     fprintf(stderr, "error: %s: %s %s %s\n", rv_strerror(error), doing, peer, detail);
 }
 
+static void print_bad_input(rv_server *server, int status, const char *doing, const char *peer,
+                            const char *detail, void *ctx)
+{
+    (void)server, (void)ctx;
+    fprintf(stderr, "bad input: %d %s, client %s: %s\n", status, doing, peer, detail);
+}
+
 static void print_log(rv_server *server, const char *line, void *ctx)
 {
     (void)server, (void)ctx;
@@ -126,8 +133,10 @@ static int run(rv_server *server, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    rv_server_options options = {
-        .hooks = {.on_start = print_addresses, .on_error = print_error, .on_log = print_log}};
+    rv_server_options options = {.hooks = {.on_start = print_addresses,
+                                           .on_error = print_error,
+                                           .on_bad_input = print_bad_input,
+                                           .on_log = print_log}};
     if (argc < 2 || argc % 2 != 0) {
         fprintf(stderr, "usage: wire_target FOLDER [--OPTION VALUE]...\n");
         return 1;

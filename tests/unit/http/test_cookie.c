@@ -61,6 +61,17 @@ static void a_bad_pair_does_not_lose_the_others(void **state)
     assert_pairs(rv_cookie_next, "a,b=c; d=4", "a,b=c|d=4|");
 }
 
+static void what_is_passed_over_shows(void **state)
+{
+    (void)state;
+    static const char *const sound[] = {"", "a=1", "a=1; b=2", ";;a=1;; ", "a==", "a=\"x\"", "a="};
+    static const char *const unsound[] = {"a", "a=1; b", "=1", "a=1; =; b=2", "a=1;b; c=3", " = "};
+    for (size_t i = 0; i < sizeof sound / sizeof *sound; i++)
+        assert_true(rv_cookies_are_pairs(rv_str(sound[i])));
+    for (size_t i = 0; i < sizeof unsound / sizeof *unsound; i++)
+        assert_false(rv_cookies_are_pairs(rv_str(unsound[i])));
+}
+
 static void an_absent_cookie_field_has_no_pairs(void **state)
 {
     (void)state;
@@ -238,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_cookie_field_is_pairs_between_semicolons),
         cmocka_unit_test(quotes_are_part_of_a_cookie_value),
         cmocka_unit_test(a_bad_pair_does_not_lose_the_others),
+        cmocka_unit_test(what_is_passed_over_shows),
         cmocka_unit_test(an_absent_cookie_field_has_no_pairs),
         cmocka_unit_test(a_cookie_carries_its_attributes_and_no_others),
         cmocka_unit_test(each_octet_of_a_cookie_is_one_that_the_rfc_names),
