@@ -42,13 +42,13 @@ const char *escaped(rv_talk *talk, rv_bytes text)
 const char *link_to(rv_talk *talk, const char *path)
 {
     rv_bytes mount = rv_mount(talk);
-    const char *phrase = rv_session_phrase(talk);
-    size_t size = mount.len + strlen(path) + strlen(phrase) + 1;
-    char *link = rv_alloc(talk, size);
-    if (link == NULL)
+    size_t size = mount.len + strlen(path) + 1;
+    char *reference = rv_alloc(talk, size);
+    if (reference == NULL)
         return "";
-    snprintf(link, size, "%.*s%s%s", (int)mount.len, mount.ptr, path, phrase);
-    return link;
+    snprintf(reference, size, "%.*s%s", (int)mount.len, mount.ptr, path);
+    const char *link = rv_session_link(talk, reference);
+    return link == NULL ? "" : link;
 }
 
 int go_to(rv_talk *talk, const char *path)
