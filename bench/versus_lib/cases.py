@@ -25,6 +25,7 @@ class Case:
     streams: int = 0  # of HTTP/2 on each connection; 0: HTTP/1
     content_bytes: int = 2  # of a response
     files: bool = False  # it is a file's, from all servers
+    gzip: bool = False  # it is a page of text, and clients ask for it compressed
     requests: int = 0  # of a run; 0: it is timed
     server_cpus: str = "0"
     client_cpus: str = "1"
@@ -49,6 +50,8 @@ class Case:
             how = "HTTP/2"
         if self.files:
             how = "files"
+        if self.gzip:
+            how = "gzip"
         return f"{how} TLS" if self.tls else how
 
 
@@ -67,6 +70,8 @@ CASES = [
     Case("file-100m", "files", "a file of 100 MB to 16 clients", 16, content_bytes=100_000_000,
          files=True, requests=32, kind="big", servers=("rivulet", "nginx"),
          clients=("rivulet-bench",)),
+    Case("gzip", "gzip", "a page of 20 KB with gzip at level 1, over 64 keep-alive connections", 64,
+         content_bytes=20_000, gzip=True, servers=("rivulet", "nginx", "h2o")),
     Case("sessions", "sessions", "64 keep-alive connections, half of them with a session", 64,
          kind="sessions", clients=("rivulet-bench",)),
     Case("client", "P6", "clients with 64 connections, against the floor", 64,
@@ -135,6 +140,7 @@ class Row:
     runs: list = field(default_factory=list)  # measure.Run or idle.IdleRun, one per round
     tried: dict = field(default_factory=dict)  # variant -> CPU µs per request in the probe
     missing: str = ""  # why there is no run
+    gzip_bytes: int = 0  # of the page, compressed
 
     def started(self, running):
         self.command = running.command

@@ -36,13 +36,14 @@ class Load:
     streams: int = 0  # of HTTP/2 on each connection; 0: HTTP/1
     response_bytes: int = None  # head and body, for the client that does not parse
     client_fields: str = ""  # a file with a field for each client
+    gzip: bool = False  # it accepts that
 
     @classmethod
     def of(cls, case, port, path, result):
         """The load of a case, as long as this run of it is to be."""
         return cls(port, path, case.connections, result.seconds, result.requests,
                    case.client_threads, case.pipelined, case.close, case.tls, case.streams,
-                   result.response_bytes)
+                   result.response_bytes, gzip=case.gzip)
 
     @property
     def url(self):
@@ -226,6 +227,8 @@ class Wrk(Client):
                    "--timeout", f"{TIMEOUT_SECONDS}s"]
         if load.close:
             command += ["-H", "Connection: close"]
+        if load.gzip:
+            command += ["-H", "Accept-Encoding: gzip"]
         if load.pipelined > 1:
             command += ["-s", str(BENCH / "pipeline.lua")]
         command.append(load.url)

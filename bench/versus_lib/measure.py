@@ -3,11 +3,14 @@
 A run says what the server and the client have spent on it, whichever of the two is being compared.
 """
 
+import contextlib
+import http.client
 import re
 import select
 import socket
 import ssl
 import time
+import zlib
 from dataclasses import dataclass, field
 
 from . import processes
@@ -87,6 +90,21 @@ def response_bytes(port, path, content_bytes, tls):
         raise Unavailable(f"GET {path} is not answered with 200 and {content_bytes} bytes "
                           f"but with {head[:200]!r}")
     return len(head) + 4 + content_bytes
+
+
+def check_gzip(port, path, content_bytes):
+    """Whoever accepts gzip gets the page in it. Unavailable."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=2)) as client:
+        client.request("GET", path, headers={"Accept-Encoding": "gzip"})
+        answer = client.getresponse()
+        content = answer.read()
+    coding = answer.getheader("Content-Encoding")
+    if answer.status != 200 or coding != "gzip":
+        raise Unavailable(f"GET {path} is answered with {answer.status} and the coding {coding}")
+    page = zlib.decompress(content, 31)
+    if len(page) != content_bytes:
+        raise Unavailable(f"GET {path} has {len(page)} bytes, not {content_bytes}")
+    return len(content)
 
 
 # ---- a running server ----------------------------------------------------------------------------

@@ -18,6 +18,8 @@ BENCH = Path(__file__).resolve().parent.parent
 PROJECT = BENCH.parent
 CONNECTIONS_MAX = 19900  # what 20 000 descriptors leave room for
 BACKLOG = 4096
+PAGE = "/page.html"  # of the cases with gzip
+PAGE_BYTES = 20_000
 
 
 class Server:
@@ -64,6 +66,16 @@ class Server:
         path = self.workspace / "www" / str(length)
         if not path.exists():
             path.write_bytes(b"X" * length)
+
+    def make_page(self):
+        """HTML as a program makes it: every line is like the others, and none is the same."""
+        path = self.workspace / "www" / PAGE.lstrip("/")
+        lines = "".join(
+            f'<tr class="row"><td>{i}</td><td>item {i * 2654435761 % 1000003}</td>'
+            f'<td><a href="/items/{i * 40503 % 65521}">details</a></td></tr>\n'
+            for i in range(400))
+        path.write_bytes(lines.encode()[:PAGE_BYTES])
+        return path
 
     def write(self, port, text):
         path = self.workspace / f"{self.name}-{port}.conf"
@@ -119,6 +131,9 @@ class Rivulet(Server):
         twin.name = f"{workers} worker{'s' if workers > 1 else ''}"
         return twin
 
+    def answering_with_a_page(self):
+        return Page(self.workspace, self.program)
+
     def counting_visits(self, has_sessions):
         return Visits(self.workspace, self.program, has_sessions)
 
@@ -144,6 +159,31 @@ class Rivulet(Server):
 
     def version(self):
         return first_version([str(self.program), "--version"])
+
+
+class Page(Server):
+    """A program of bench/peers/ on rivulet's library, that answers with a page and compresses it."""
+
+    name = "rivulet"
+
+    def __init__(self, workspace, rivulet_program):
+        super().__init__(workspace)
+        self.library = Path(rivulet_program).parent / "librivulet.so"
+
+    def prepare(self):
+        if not self.library.exists():
+            raise Unavailable(f"{os.path.relpath(self.library)} is not built")
+        compile_c(BENCH / "peers/page.c", self.workspace / "page", f"-I{PROJECT / 'include'}",
+                  str(self.library), f"-Wl,-rpath,{self.library.parent.resolve()}")
+
+    def path(self, case):
+        return PAGE
+
+    def command(self, port, variant, case, response_bytes):
+        return [str(self.workspace / "page"), str(port), str(self.make_page())]
+
+    def version(self):
+        return "of this checkout"
 
 
 class Visits(Server):
@@ -176,6 +216,8 @@ class Nginx(Server):
     def variants(self, case):
         if case.files:
             return ["sendfile, open files kept"]
+        if case.gzip:
+            return ["gzip, open files kept"]
         if case.content_bytes > 2:
             return ["sendfile"]
         if case.tls and case.close:
@@ -183,15 +225,20 @@ class Nginx(Server):
         return ["return", "return deferred"] if case.close else ["return", "file"]
 
     def path(self, case):
+        if case.gzip:
+            return PAGE
         return "/ok" if case.content_bytes == 2 else f"/{case.content_bytes}"
 
     def command(self, port, variant, case, response_bytes):
-        if case.content_bytes > 2:
+        if case.gzip:
+            self.make_page()
+        elif case.content_bytes > 2:
             self.make_file(case.content_bytes)
         answer = 'return 200 "Ok";'
         if variant == "file":
             answer = (f"root {self.workspace}/www; sendfile off; "
                       "open_file_cache max=16 inactive=1h; open_file_cache_valid 1h;")
+        compressed = "gzip on; gzip_comp_level 1; gzip_types text/plain;" if case.gzip else ""
         kept = ("open_file_cache max=16 inactive=1h; open_file_cache_valid 1h;"
                 if "kept" in variant else "")
         deferred = " deferred" if "deferred" in variant else ""
@@ -234,7 +281,7 @@ http {{
     server {{
         listen 127.0.0.1:{port} backlog={BACKLOG}{deferred};{secure}
         location = /ok {{ {answer} }}
-        location / {{ root {self.workspace}/www; sendfile on; tcp_nopush on; {kept} }}
+        location / {{ root {self.workspace}/www; sendfile on; tcp_nopush on; {kept} {compressed} }}
     }}
 }}
 """)
@@ -287,9 +334,19 @@ class H2o(Server):
     packages = (("h2o", "h2o"),)
 
     def variants(self, case):
-        return ["file", "mruby"]
+        return ["file"] if case.gzip else ["file", "mruby"]
+
+    def path(self, case):
+        return PAGE if case.gzip else "/ok"
 
     def command(self, port, variant, case, response_bytes):
+        page = ""
+        if case.gzip:
+            page = f"""
+      {PAGE}:
+        file.file: {self.make_page()}
+        compress:
+          gzip: 1"""
         if variant == "file":
             handler = f"file.file: {self.workspace}/www/ok"
         else:
@@ -318,7 +375,7 @@ hosts:
   default:
     paths:
       /ok:
-        {handler}
+        {handler}{page}
 """)
         return [find_program("h2o"), "-c", config]
 

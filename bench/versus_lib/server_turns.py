@@ -25,6 +25,9 @@ def contestants(bench, case):
     if case.kind == "sessions":
         return [server.counting_visits(has_sessions) for server in bench.servers
                 if server.name == "rivulet" for has_sessions in (False, True)]
+    if case.gzip:
+        return [server.answering_with_a_page() if server.name == "rivulet" else server
+                for server in bench.servers if server.name in case.servers]
     return [server for server in bench.servers if not case.servers or server.name in case.servers]
 
 
@@ -52,10 +55,14 @@ def start_contestant(bench, case, result, server, row):
     row.variant, row.tried = bench.choose_variant(server, case, result.response_bytes)
     running = bench.start(server, row.variant, case, result.response_bytes)
     row.started(running)
-    if case.kind == "big":
+    if case.kind == "big" or case.gzip:
         try:
-            measure.response_bytes(running.port, server.path(case), case.content_bytes,
-                                   case.tls)
+            if case.gzip:
+                row.gzip_bytes = measure.check_gzip(running.port, server.path(case),
+                                                    case.content_bytes)
+            else:
+                measure.response_bytes(running.port, server.path(case), case.content_bytes,
+                                       case.tls)
         except (Unavailable, OSError) as problem:
             running.end()
             raise Unavailable(str(problem)) from None
@@ -84,7 +91,7 @@ def run_load(bench, case, result):
     running, visitors = {}, {}
     client = bench.client(case.clients[0])
     try:
-        if case.kind not in ("big", "sessions"):
+        if case.kind not in ("big", "sessions") and not case.gzip:
             result.response_bytes = rivulet_response_bytes(bench, case)
         servers = contestants(bench, case)
         for server in servers:

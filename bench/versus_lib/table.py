@@ -53,10 +53,10 @@ def figures(row):
 
 
 def reference_of(case):
-    """The server that all others are divided by: the floor knows neither TLS nor files."""
+    """The server that all others are divided by: the floor knows neither TLS nor files nor gzip."""
     if case.kind == "sessions":
         return "without"
-    return "nginx" if case.tls or case.streams or case.files else "floor"
+    return "nginx" if case.tls or case.streams or case.files or case.gzip else "floor"
 
 
 def load_lines(result):
@@ -200,6 +200,8 @@ def notes(result):
                 found.append(f"{MARK_ERRORS} {row.name}, round {number}: {run.failed}")
             elif run.had_errors:
                 found.append(f"{MARK_ERRORS} {row.name}, round {number}: {errors_text(run)}")
+        if row.gzip_bytes:
+            found.append(f"{row.name} makes {row.gzip_bytes:,} bytes of the page")
         if len(row.tried) > 1:
             tried = ", ".join(f"{name} {spent:.2f} µs" for name, spent in row.tried.items())
             found.append(f"{row.name} ran as `{row.variant}` (tried: {tried})")

@@ -223,6 +223,7 @@ RULES = {
     "file-14": judge_file,
     "file-100k": judge_file,
     "file-100m": judge_big,
+    "gzip": judge_file,
     "sessions": judge_sessions,
     "client": judge_client,
     "client-many": judge_client,

@@ -92,7 +92,7 @@ static int stream_page(rv_talk *talk, void *ctx)
     return result < 0 ? result : rv_end(talk);
 }
 
-static unsigned lent;
+static atomic_uint lent;
 
 static void take_back(void *ctx)
 {
@@ -170,7 +170,7 @@ static bool try_once(int n, const char *coding, const char *content)
     atomic_store(&until_failure, -1);
     if (error == 0) /* else it was the client who had none */
         check(rv_test_received(test), content);
-    assert_int_equal(lent, 0);
+    assert_int_equal(atomic_load(&lent), 0);
     as(1);
     accepts("GET", "/", coding);
     expect_status(200);
