@@ -279,7 +279,9 @@ static void connect_to(struct client *client)
     if (client->test != NULL)
         return;
     client->test = rv_test_new(server);
-    client->initial_max = 65535;
+    if (client->initial_max <
+        65535) /* SETTINGS may have been gathered before there was a connection */
+        client->initial_max = 65535;
     if (client->test != NULL)
         rv_test_send(client->test, RV_LIT(RV_H2_PREFACE "\0\0\0\4\0\0\0\0\0"));
 }
