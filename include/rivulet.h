@@ -970,12 +970,14 @@ RV_API rv_error rv_sessions(rv_app *app, const rv_session_options *options);
 /*
  * The talk's session; one is begun if the request has none, and its name sent along: that must be before the
  * head leaves. Lives until the talk is answered. RV_ESTATE: the app has no sessions, or the head has left;
- * RV_EBUSY: there are sessions_max of them already; a handler that returns this lets the client get a 503.
+ * RV_EBUSY: there are sessions_max of them already; a handler that returns this lets the client get a 503. An
+ * app's callbacks - resolve, on_problem - may ask as well; but of a store of the program's, which may have to be
+ * waited for, they get RV_ESTATE.
  */
 RV_API rv_error rv_session_of(rv_talk *talk, rv_session **session);
 
 /* The same, if the request has one; else NULL, and none is begun. */
-RV_API rv_session *rv_session_found(const rv_talk *talk);
+RV_API rv_session *rv_session_found(rv_talk *talk);
 
 RV_API bool rv_session_is_new(const rv_talk *talk); /* it was begun by this talk */
 

@@ -6,6 +6,7 @@
 #include "server/find.h"
 
 #include "http/uri.h"
+#include "server/session_track.h"
 #include "server/tell.h"
 
 #define ROUTING "while routing a request"
@@ -94,6 +95,14 @@ void rv_enter_demanding_app(struct rv_talk *talk)
         talk->close_asked = true;
 }
 
+/* The app has nothing for the talk: what its callback may have looked at is not the next one's. */
+static void leave_app(struct rv_talk *talk)
+{
+    if (talk->session != NULL)
+        rv_session_leave(talk);
+    talk->session_sought = false;
+}
+
 /* The app's callback. True: it has found a handler, or has answered the talk itself. */
 static bool resolve(struct rv_talk *talk)
 {
@@ -159,6 +168,7 @@ static bool ask(struct rv_talk *talk, rv_bytes raw, bool plain)
             return true;
         if (match.path_matched && refusing == NULL)
             refusing = app;
+        leave_app(talk);
     }
     talk->app = refusing != NULL ? refusing : foremost;
     rv_route_match_end(&match);

@@ -110,6 +110,9 @@ int rv_session_find(rv_talk *talk, void *ctx)
     struct rv_session_tracker *tracker = ctx;
     rv_bytes id;
     size_t index = 0;
+    if (talk->session_sought)
+        return RV_OK; /* a callback has asked for it before */
+    talk->session_sought = true;
     while (talk->session == NULL && next_name(talk, tracker, &index, &id)) {
         if (tracker->memory == NULL)
             return rv_session_ask(talk, tracker, id); /* one question is enough */
@@ -123,6 +126,19 @@ int rv_session_ensure(rv_talk *talk, void *ctx)
     return talk->session != NULL ? RV_OK : begin(talk, ctx);
 }
 
+/* Callbacks of the app may ask before its before-handlers have run, or where they do not: errors in its
+   style, and what resolves. A store that is the program's cannot be waited for there. */
+static rv_error seek(struct rv_talk *talk, struct rv_session_tracker *tracker)
+{
+    rv_bytes id;
+    size_t index = 0;
+    if (talk->session_sought)
+        return 0;
+    if (tracker->memory != NULL)
+        return rv_session_find(talk, tracker);
+    return next_name(talk, tracker, &index, &id) ? RV_ESTATE : 0;
+}
+
 rv_error rv_session_of(rv_talk *talk, rv_session **session)
 {
     if (talk == NULL)
@@ -132,15 +148,18 @@ rv_error rv_session_of(rv_talk *talk, rv_session **session)
         return RV_ESTATE;
     if (session == NULL)
         return RV_EINVAL;
-    rv_error error = talk->session == NULL ? begin(talk, tracker) : 0;
+    rv_error error = seek(talk, tracker);
+    if (error == 0 && talk->session == NULL)
+        error = begin(talk, tracker);
     if (error == 0)
         *session = talk->session;
     return error;
 }
 
-rv_session *rv_session_found(const rv_talk *talk)
+rv_session *rv_session_found(rv_talk *talk)
 {
-    return talk == NULL ? NULL : talk->session;
+    struct rv_session_tracker *tracker = talk == NULL ? NULL : tracker_of(talk);
+    return tracker != NULL && seek(talk, tracker) == 0 ? talk->session : NULL;
 }
 
 bool rv_session_is_new(const rv_talk *talk)
@@ -290,4 +309,5 @@ void rv_session_leave(struct rv_talk *talk)
     }
     rv_session_drop(talk->session);
     talk->session = NULL;
+    talk->session_sought = talk->session_is_new = talk->session_is_kept = false;
 }

@@ -119,6 +119,7 @@ struct rv_talk {
     rv_tls_info *tls_info; /* likewise */
     uint64_t arrived_ms;   /* when the head was complete, on the loop's clock */
     rv_session *session;   /* held; NULL: none, or none yet */
+    bool session_sought;   /* the request's own was looked for */
     bool session_is_new;   /* this talk has begun it */
     bool session_is_kept;  /* a change to it has been saved */
     bool sessions_full;    /* it would have begun one */

@@ -559,6 +559,87 @@ static void an_app_in_front_does_not_spend_the_places_of_another(void **state)
     assert_int_equal(COUNTER(sessions_full), 1);
 }
 
+/* ---- in callbacks ------------------------------------------------------------------------------------------------------ */
+
+static int on_problem(rv_talk *talk, int status, const char *detail, void *ctx)
+{
+    rv_session *session;
+    int64_t visits = 0;
+    char text[64];
+    (void)detail, (void)ctx;
+    rv_error error = rv_session_of(talk, &session);
+    if (error != 0)
+        return rv_text(talk, status, rv_strerror(error));
+    rv_session_add_int(session, "visits", 1, &visits);
+    snprintf(text, sizeof text, "%d%s", (int)visits, rv_session_is_new(talk) ? " new" : "");
+    return rv_text(talk, status, text);
+}
+
+static void an_error_page_has_the_session_of_its_client(void **state)
+{
+    (void)state;
+    rv_app_options options = {.on_problem = on_problem};
+    assert_int_equal(rv_app_set(rv_default_app(tested), &options), 0);
+    serve((rv_session_options){0});
+    get("/nowhere");
+    expect_answer(404, "1 new");
+    get_with("/count", take_name());
+    expect_answer(200, "2");
+    get_with("/nowhere", last_name);
+    expect_answer(404, "3");
+    expect_field("Set-Cookie", NULL);
+}
+
+/* Those who have a session here; the others are for the next app. */
+static bool resolve_members(rv_talk *talk, rv_resolution *found, void *ctx)
+{
+    (void)ctx;
+    found->handler = count;
+    return rv_session_found(talk) != NULL && rv_equals(rv_path(talk), "/shop/member");
+}
+
+static void who_has_a_session_may_decide_who_answers(void **state)
+{
+    (void)state;
+    serve((rv_session_options){0});
+    route("GET /shop/member", look, NULL);
+    rv_app *app = shop((rv_session_options){0});
+    rv_app_options options = {.mount = "/shop", .resolve = resolve_members};
+    assert_int_equal(rv_app_set(app, &options), 0);
+    get("/shop/member");
+    expect_answer(200, "none");
+    get("/shop/count");
+    expect_answer(200, "1 new");
+    get_with("/shop/member", take_name());
+    expect_answer(200, "2");
+    get_with("/shop/elsewhere", last_name); /* seen there, and left alone */
+    expect_status(404);
+}
+
+static bool resolve_nothing(rv_talk *talk, rv_resolution *found, void *ctx)
+{
+    bool *seen = ctx;
+    (void)found;
+    *seen = rv_session_found(talk) != NULL;
+    return false;
+}
+
+static void a_session_of_another_app_does_not_come_along(void **state)
+{
+    bool seen = true;
+    rv_app_options options = {.mount = "/shop", .resolve = resolve_nothing, .ctx = &seen};
+    (void)state;
+    serve((rv_session_options){0});
+    assert_int_equal(rv_app_set(shop((rv_session_options){0}), &options), 0);
+    route("GET /shop/other", look, NULL);
+    get("/shop/count");
+    expect_answer(200, "1 new");
+    assert_false(seen);
+    get_with("/shop/other", take_name());
+    expect_answer(200, "none");
+    assert_true(seen);
+}
+
 /* ---- configuring ---------------------------------------------------------------------------------------------------- */
 
 static void expect_refused(rv_session_options options, const char *word)
@@ -627,6 +708,9 @@ int main(void)
         TEST(the_cookie_is_for_the_mount_of_its_app),
         TEST(among_cookies_of_one_name_the_own_one_is_found),
         TEST(an_app_in_front_does_not_spend_the_places_of_another),
+        TEST(an_error_page_has_the_session_of_its_client),
+        TEST(who_has_a_session_may_decide_who_answers),
+        TEST(a_session_of_another_app_does_not_come_along),
         TEST(bad_options_are_named),
         TEST(without_sessions_there_are_none),
     };
