@@ -174,6 +174,13 @@ def test_an_extended_name_is_decoded(asker):
     assert asker.ask("/form", fields, "POST", body).body.decode() == "f: \u20ac x, , 1\n"
 
 
+def test_octets_of_no_charset_arrive_as_they_were_sent(asker):
+    """Values are octets: the form's type defines no charset (its registration says so), hence there is
+    none that they could violate, and no 400 as of servers that make text of them first."""
+    said = [("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")]
+    assert asker.ask("/form", said, "POST", b"a=%ff%fe&b=\xe9").body == b"a=\xff\xfe\nb=\xe9\n"
+
+
 # (path, fields, body, status)
 MALFORMED = {
     "an escape without digits": ("/form", [URLENCODED], b"a=%zz&b=1", 400),
