@@ -134,7 +134,7 @@ def test_without_keep_alive_each_request_has_a_handshake(demo):
 def test_the_rate_of_connects_is_that_of_handshakes(demo):
     run = result("--insecure", "--no-keepalive", "--connect-rate", 100, url(demo))
     assert (run["requests"]["answered"], run["tls"]["tls_full"]) == (N, N)
-    assert 0.5 < run["elapsed_us"] / 1e6 < 1.2
+    assert 0.5 < run["elapsed_us"] / 1e6 < 6  # a tenth of the rate would be too late even on a busy machine
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
