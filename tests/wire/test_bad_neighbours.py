@@ -82,7 +82,8 @@ class Neighbour(threading.Thread):
 
     def go_on(self, asker):
         cookie = asker.ask("/session/count").fields.get("Set-Cookie").split(";")[0]
-        body = PART + b"one\r\n" + PART.replace(b'"a"', b'"b"; filename="f"') + HUNDRED + b"\r\n--sep--\r\n"
+        file = PART.replace(b'"a"', b'"b"; filename="f"')
+        body = PART + b"one\r\n" + file + HUNDRED + b"\r\n--sep--\r\n"
         while not self.over.is_set():
             self.rounds += 1
             visits = asker.ask("/session/count", [("Cookie", f"x=1; {cookie}")])
@@ -126,7 +127,8 @@ def test_bad_input_has_its_status_is_named_and_harms_nobody(servers, protocol):
     assert [neighbour.failure for neighbour in neighbours] == [None] * len(neighbours)
     assert all(neighbour.rounds > 3 for neighbour in neighbours)
     for line in named:
-        assert server.stderr.wait_for(lambda lines, line=line: any(line in one for one in lines), 10), line
+        assert server.stderr.wait_for(lambda lines, line=line: any(line in one for one in lines),
+                                      10), line
     told = [line for line in server.stderr.text.splitlines() if line.startswith("bad input: ")]
     assert len(told) == len(named)  # once each, and nothing of those who did no wrong
     assert "error: " not in server.stderr.text

@@ -128,8 +128,8 @@ def spell(chance, octet):
 
 def spell_path(chance, folder):
     names = chance.choice(FILES + sorted(LINKS) + ["out/x", "up/secret.txt", "up/pub/a.txt",
-                                                   "chain/secret.txt", "sideways/s.txt", "root/etc/passwd",
-                                                   "etc/passwd", "alias/x.txt", "alias/deep/alias/",
+                                                   "chain/secret.txt", "sideways/s.txt",
+                                                   "root/etc/passwd", "etc/passwd", "alias/x.txt", "alias/deep/alias/",
                                                    "empty/", ""]).split("/")
     if chance.random() < 0.4:
         up = chance.randrange(1, 5)

@@ -1,8 +1,9 @@
 """The wire cases over real sockets, against wire_target.
 
 Each case runs twice: as it is given, and cut into random segments (the same ones each time). Those
-that are about files run once more, against the same files as assets. All run at once in threads, because
-most of their time is waiting for silence; then each is judged in a test of its own. README.md beside this file tells the form of the cases.
+that are about files run once more, against the same files as assets. All run at once in threads,
+because most of their time is waiting for silence; then each is judged in a test of its own. README.md
+beside this file tells the form of the cases.
 """
 
 import concurrent.futures
