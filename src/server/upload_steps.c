@@ -165,7 +165,9 @@ static void finished(struct rv_message *message, void *owner)
 void rv_upload_abort(struct rv_upload *upload, rv_error reason)
 {
     upload->over = true;
-    tell_abort(upload, upload->error != 0 && !upload->busy ? upload->error : reason);
+    /* While a step is under way, its error is the pool thread's. */
+    bool has_failed = !upload->busy && upload->error != 0;
+    tell_abort(upload, has_failed ? upload->error : reason);
     if (!upload->busy)
         rv_upload_begin_step(upload, RV_UPLOAD_LEAVE);
 }

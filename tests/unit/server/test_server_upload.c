@@ -293,6 +293,25 @@ static void of_many_at_once_each_is_whole_at_any_time(void **state)
     assert_int_equal(upload_folder_empty(), 1);
 }
 
+/* They go whenever that is: before, between and in the middle of what pool threads do for them. */
+static void clients_that_go_while_the_disk_works_leave_nothing(void **state)
+{
+    (void)state;
+    start(2, 2);
+    for (unsigned round = 1; round <= ROUNDS; round++) {
+        struct caller caller = {.descriptor = -1};
+        begin_put(&caller, LENGTH);
+        assert_true(send_octets(caller.descriptor, (rv_bytes){body, GATHERED + round * 8192}));
+        assert_true(EVENTUALLY(atomic_load(&arrived) >= GATHERED));
+        caller_reset(&caller);
+        assert_true(EVENTUALLY(atomic_load(&abort_count) == round));
+        atomic_store(&arrived, 0);
+    }
+    serve_stop(&served);
+    assert_int_equal(done_count, 0);
+    assert_int_equal(upload_folder_empty(), 0);
+}
+
 #define FACT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -303,6 +322,7 @@ int main(void)
         FACT(a_client_that_goes_when_all_was_there_has_its_file_kept),
         FACT(a_stop_waits_for_the_disk),
         FACT(of_many_at_once_each_is_whole_at_any_time),
+        FACT(clients_that_go_while_the_disk_works_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
