@@ -6,44 +6,60 @@
 #include "server/route_inner.h"
 #include "server/route_segment.h"
 
-static bool method_matches(const struct rv_route *route, const struct rv_route_request *request)
+static bool method_matches(const struct rv_route *route, enum rv_method method, rv_bytes text)
 {
-    if (route->any_method || route->method != request->method)
+    if (route->any_method || route->handler == NULL || route->method != method)
         return false;
-    return request->method != RV_METHOD_EXTENSION ||
-           rv_bytes_equal(route->method_text, request->method_text);
+    return method != RV_METHOD_EXTENSION || rv_bytes_equal(route->method_text, text);
 }
 
-/* Is this a route, and not what is kept of a refused one, and does the query have what it demands? Its
-   values go to `params`. */
+/* The route of a method among those of one path: its own, GET's for HEAD, "*". Nothing is demanded. */
+static const struct rv_route *route_at(const struct rv_route_node *node, enum rv_method method,
+                                       rv_bytes text)
+{
+    const struct rv_route *get = NULL, *any = NULL;
+    for (const struct rv_route *route = node->routes; route != NULL; route = route->next) {
+        if (method_matches(route, method, text))
+            return route;
+        if (route->handler == NULL)
+            continue; /* what is kept of a refused one */
+        if (route->any_method)
+            any = route;
+        else if (route->method == RV_METHOD_GET)
+            get = route;
+    }
+    return method == RV_METHOD_HEAD && get != NULL ? get : any;
+}
+
+/* Does the query have what the route demands? Its values go to `params`. */
 static bool is_open(const struct rv_route *route, rv_bytes query, rv_bytes *params)
 {
     return route->handler != NULL &&
            (route->demands.count == 0 || rv_demands_met(&route->demands, query, params));
 }
 
-/* The route of a method among those of one path: its own, GET's for HEAD, "*". The first that is open is
-   the best of each, since those that demand more come before. */
-static const struct rv_route *route_at(const struct rv_route_node *node,
-                                       const struct rv_route_request *request, rv_bytes *params)
+/* The same where something is demanded: the first of each that is open is the best, since those that
+   demand more come before. */
+static const struct rv_route *open_route_at(const struct rv_route_node *node,
+                                            const struct rv_route_request *request,
+                                            rv_bytes *params)
 {
     const struct rv_route *get = NULL, *any = NULL;
-    rv_bytes unused[RV_DEMANDS_MAX];
+    rv_bytes query = request->query, unused[RV_DEMANDS_MAX];
     for (const struct rv_route *route = node->routes; route != NULL; route = route->next) {
-        if (method_matches(route, request)) {
-            if (is_open(route, request->query, params))
-                return route;
-        } else if (route->any_method) {
-            if (any == NULL && is_open(route, request->query, unused))
-                any = route;
-        } else if (route->method == RV_METHOD_GET && get == NULL &&
-                   request->method == RV_METHOD_HEAD && is_open(route, request->query, unused)) {
+        bool is_own = method_matches(route, request->method, request->method_text);
+        if (is_own && is_open(route, query, params))
+            return route;
+        if (is_own || !is_open(route, query, unused))
+            continue;
+        if (any == NULL && route->any_method)
+            any = route;
+        else if (get == NULL && route->method == RV_METHOD_GET && !route->any_method)
             get = route;
-        }
     }
-    const struct rv_route *route = get != NULL ? get : any;
-    if (route != NULL && route->demands.count > 0)
-        rv_demands_met(&route->demands, request->query, params);
+    const struct rv_route *route = request->method == RV_METHOD_HEAD && get != NULL ? get : any;
+    if (route != NULL)
+        rv_demands_met(&route->demands, query, params);
     return route;
 }
 
@@ -51,11 +67,10 @@ const struct rv_route *rv_route_find_exact(const struct rv_route_table *table,
                                            enum rv_method method, rv_bytes method_text,
                                            rv_bytes path)
 {
-    struct rv_route_request request = {.method = method, .method_text = method_text};
     if (table->exact_size == 0)
         return NULL;
     const struct rv_route_node *node = *rv_route_exact_slot(table, path);
-    return node == NULL || node->is_demanding ? NULL : route_at(node, &request, NULL);
+    return node == NULL || node->is_demanding ? NULL : route_at(node, method, method_text);
 }
 
 static void allow(struct rv_route_match *match, rv_bytes method)
@@ -96,9 +111,12 @@ struct search {
 static bool at_node(struct search *search, const struct rv_route_node *node)
 {
     struct rv_route_match *match = search->match;
-    match->route = route_at(node, search->request, match->params + search->param_count);
+    const struct rv_route_request *request = search->request;
+    match->route = node->is_demanding
+                       ? open_route_at(node, request, match->params + search->param_count)
+                       : route_at(node, request->method, request->method_text);
     if (match->route == NULL)
-        allow_all_of(match, node, search->request->query);
+        allow_all_of(match, node, request->query);
     return match->route != NULL;
 }
 
