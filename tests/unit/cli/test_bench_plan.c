@@ -315,6 +315,21 @@ static void clients_may_have_fields_of_their_own(void **state)
     rv_bench_plan_free(&plan);
 }
 
+static void a_client_of_http_2_has_its_field_among_the_others(void **state)
+{
+    (void)state;
+    if (!RV_H2_BUILT)
+        skip();
+    write_file("\nCookie: sid=b\n", 15);
+    struct rv_bench_plan plan = made("--http2|--client-headers|file|127.0.0.1|-c|2");
+    const struct rv_load_request *without = &plan.load.requests[0], *with = &plan.load.requests[1];
+    assert_int_equal(with->field_count, without->field_count + 1);
+    const struct rv_h2_field *last = &with->fields[with->field_count - 1];
+    assert_true(rv_equals(last->name, "cookie"));
+    assert_true(rv_equals(last->value, "sid=b"));
+    rv_bench_plan_free(&plan);
+}
+
 static void no_more_sets_are_made_than_there_are_clients(void **state)
 {
     (void)state;
@@ -451,6 +466,7 @@ int main(void)
         cmocka_unit_test(several_urls_are_several_requests),
         cmocka_unit_test(a_file_of_urls_has_one_in_each_line),
         cmocka_unit_test(clients_may_have_fields_of_their_own),
+        cmocka_unit_test(a_client_of_http_2_has_its_field_among_the_others),
         cmocka_unit_test(no_more_sets_are_made_than_there_are_clients),
         cmocka_unit_test(a_proxy_is_asked_with_the_whole_url),
         cmocka_unit_test(places_are_taken_over),
