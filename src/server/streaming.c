@@ -151,33 +151,49 @@ static uint64_t length_at_end(const struct rv_talk *talk, bool empty)
     return rv_promised_length(talk);
 }
 
+static bool is_short(const struct rv_talk *talk)
+{
+    return talk->length_set && talk->written < talk->length && !talk->head_only &&
+           rv_status_has_body(talk->status);
+}
+
+/* With the head unsent there is time for a 500. On a pool thread it is the worker that cuts, when it looks
+   again at what was written (pool.c). */
+static rv_error end_short(struct rv_talk *talk)
+{
+    if (talk->on_pool)
+        talk->response = RV_RESPONSE_ENDED;
+    else if (talk->head_sent)
+        talk->cut = true;
+    return RV_ESTATE;
+}
+
+/* What the app's shaping has to say about the end. `*answered`: nothing is left to be done. */
+static rv_error shape_end(struct rv_talk *talk, bool empty, bool *answered)
+{
+    *answered = false;
+    if (!talk->on_pool && (talk->conn == NULL || talk->cut))
+        return RV_EGONE;
+    return rv_shaping_of(talk) == NULL ? 0 : rv_shape_end(talk, empty, answered);
+}
+
 rv_error rv_end(rv_talk *talk)
 {
     if (talk == NULL)
         return RV_EGONE;
     if (talk->response != RV_RESPONSE_BEGUN && talk->response != RV_RESPONSE_OPEN)
         return RV_ESTATE;
-    if (talk->length_set && talk->written < talk->length && !talk->head_only &&
-        rv_status_has_body(talk->status)) {
-        /* With the head unsent there is time for a 500. On a pool thread it is the worker that cuts, when
-           it looks again at what was written (pool.c). */
-        if (talk->on_pool)
-            talk->response = RV_RESPONSE_ENDED;
-        else if (talk->response == RV_RESPONSE_OPEN)
-            talk->cut = true;
-        return RV_ESTATE;
-    }
-    bool empty = talk->response == RV_RESPONSE_BEGUN, answered = false;
+    if (is_short(talk))
+        return end_short(talk);
+    bool empty = talk->response == RV_RESPONSE_BEGUN, answered;
     if (empty && !rv_shape_collects(talk))
         rv_head_leaves(talk);
-    rv_error error = rv_shaping_of(talk) == NULL ? 0 : rv_shape_end(talk, empty, &answered);
+    rv_error error = shape_end(talk, empty, &answered);
     if (answered || (error != 0 && !talk->on_pool && !talk->head_sent))
         return error; /* or there is time for a 500 */
     talk->response = RV_RESPONSE_ENDED;
     if (talk->on_pool)
         return error; /* the worker ends it when the handler has returned */
-    if (talk->conn == NULL || talk->cut)
-        return RV_EGONE;
     if (error == 0)
         error = rv_send_end(talk, length_at_end(talk, empty));
     if (error != 0)

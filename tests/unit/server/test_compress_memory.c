@@ -155,7 +155,6 @@ static void check(rv_bytes octets, const char *content)
     } else {
         assert_true(rv_test_closed(client()));
     }
-
 }
 
 /* With the n-th allocation failing. False: there were not so many. */

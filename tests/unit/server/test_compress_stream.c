@@ -199,9 +199,13 @@ static void a_promise_that_is_not_kept_is_an_error_all_the_same(void **state)
 {
     (void)state;
     route("GET /", stream_short, NULL);
-    accepts("GET", "/", "gzip");
-    expect_closed();
+    accepts("GET", "/", "br");
+    expect_status(500); /* nothing had left */
+    expect_open();
     assert_int_equal(last_error, RV_ESTATE);
+    accepts("GET", "/", "gzip"); /* the first octets of gzip had */
+    expect_closed();
+    assert_int_equal(errors_told, 2);
 }
 
 static int stream_with_trailer(rv_talk *talk, void *ctx)
