@@ -99,6 +99,8 @@ SECONDS_8 = op("t", 0xf9)  # magnitude() of fuzz_conn.c: 15 << 9, and one more
 MINUTES_4 = op("t", 0xff)
 ALL = op("w", 255)
 
+GZIP = "Accept-Encoding: gzip\r\n"
+
 SCRIPTS = {
     "answer-in-every-way": b"".join(get("/suspend") + op("s") + op("a", way) + op("t", 0x14)
                                     for way in (0, 1, 2, 4, 5, 6, 7, 3)),
@@ -108,6 +110,19 @@ SCRIPTS = {
     "borrowed": op("w", 0) + get("/borrowed") + op("s") + op("w", 0x8f) + op("r"),
     "broken-after-answer": post("/broken?answer=1", "abcdef") + op("s"),
     "broken-body": chunked("/broken?n=5", "abc", "def") + op("s"),
+    "compressed": b"".join(get("/" + name, fields=GZIP) for name in (
+        "whole?n=70000", "borrowed", "stream?n=9000&k=700&trailer=1", "ticks?n=50", "big-file",
+        "stream?n=40000&k=17000&borrow=1", "stream?length=100", "begin", "file", "problem",
+        "stream?n=300&length=110"))
+    + op("s") + op("t", 0x28),
+    "compressed-echo": halves(post("/echo", "e" * 900, fields=GZIP)) + op("s")
+    + b"HEAD /whole?n=900 HTTP/1.1\r\nHost: x\r\n" + GZIP.encode() + b"\r\n" + op("s")
+    + b"GET /stream?n=9000 HTTP/1.0\r\n" + GZIP.encode() + b"\r\n" + op("s"),
+    "compressed-memory": b"".join(op("m", n) + get(target, fields=GZIP) + op("s") + op("n")
+                                  for n in range(0, 24, 2)
+                                  for target in ("/whole?n=9000", "/stream?n=9000")),
+    "compressed-reset": op("w", 0x10) + get("/stream?n=70000&k=9000", fields=GZIP) + op("s")
+    + op("w", 0x40) + op("r"),
     "continue": b"POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
     + op("s") + b"abc" + op("s"),
     "drip": post("/echo", "hello") + chunked("/body", "a", "bc") + op("d"),

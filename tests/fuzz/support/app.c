@@ -252,6 +252,7 @@ static int begin_stream(rv_talk *talk, struct fuzz_job *job)
     if (job->step < job->total / 64 + 1)
         job->step = job->total / 64 + 1;
     label(talk, "pattern", job->total);
+    fuzz_succeeds(rv_set_header(talk, "Content-Type", "text/plain"));
     return rv_begin(talk, status_of(talk));
 }
 
@@ -328,6 +329,7 @@ static int echo_piece(rv_talk *talk, struct fuzz_job *job, rv_bytes octets, bool
     if (!job->is_begun) {
         job->is_begun = true;
         label(talk, "echo", 0);
+        fuzz_succeeds(rv_set_header(talk, "Content-Type", "text/plain"));
         if (rv_content_length(talk) >= 0)
             fuzz_set_number(talk, "Content-Length", (uint64_t)rv_content_length(talk));
         REQUIRE(rv_begin(talk, 200) == RV_OK);
@@ -521,6 +523,10 @@ static rv_server *make_server(const rv_server_options *options, bool with_pieces
     rv_server *server = rv_server_new(options);
     REQUIRE(server != NULL);
     rv_app *app = rv_default_app(server);
+    /* Of the one coding that judges read (conversation.c). */
+    const rv_compress_options compress = {
+        .bytes_min = 20, .brotli_level = RV_COMPRESS_OFF, .zstd_level = RV_COMPRESS_OFF};
+    REQUIRE(rv_app_set(app, &(rv_app_options){.compress = &compress}) == RV_OK);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         REQUIRE(rv_route_with(app, routes[i].pattern, fuzz_job_run, &routes[i].ctx,
                               routes[i].options) == RV_OK);

@@ -5,6 +5,7 @@
  */
 #include "fuzz/support/conversation.h"
 
+#include "fuzz/support/inflated.h"
 #include "fuzz/support/require.h"
 
 char fuzz_pattern[FUZZ_PATTERN_MAX];
@@ -88,6 +89,20 @@ static void read_label(struct fuzz_conversation *conversation)
         REQUIRE(rv_bytes_to_u64(length, &conversation->content_length));
 }
 
+/* RFC 9110 section 12.5.5: and who says so. */
+static void begin_coding(struct fuzz_conversation *conversation)
+{
+    const struct fuzz_response *response = &conversation->response;
+    rv_bytes coding = fuzz_response_field(response, "Content-Encoding");
+    fuzz_inflated_end(&conversation->inflated);
+    if (coding.ptr == NULL)
+        return;
+    REQUIRE(rv_equals(coding, "gzip"));
+    REQUIRE(rv_equals(fuzz_response_field(response, "Vary"), "Accept-Encoding"));
+    REQUIRE(response->status != 204 && response->status != 206 && response->status != 304);
+    conversation->inflated = fuzz_inflated_begin();
+}
+
 static void begin_interim(struct fuzz_conversation *conversation)
 {
     const struct fuzz_request *request = conversation->request;
@@ -121,11 +136,13 @@ static void begin_response(struct fuzz_conversation *conversation)
                          response->status != 304;
     REQUIRE(!ends_by_close || response->says_close);
     read_label(conversation);
+    begin_coding(conversation);
     note_head(conversation);
 }
 
-static void check_content(struct fuzz_conversation *conversation, rv_bytes octets)
+static void check_octets(void *owner, rv_bytes octets)
 {
+    struct fuzz_conversation *conversation = owner;
     uint64_t at = conversation->content_at;
     conversation->content_at += octets.len;
     note(conversation, octets);
@@ -137,6 +154,14 @@ static void check_content(struct fuzz_conversation *conversation, rv_bytes octet
         REQUIRE(at <= body.len && octets.len <= body.len - at);
         REQUIRE(memcmp(octets.ptr, body.ptr + at, octets.len) == 0);
     }
+}
+
+static void check_content(struct fuzz_conversation *conversation, rv_bytes octets)
+{
+    if (conversation->inflated == NULL)
+        check_octets(conversation, octets);
+    else
+        fuzz_inflate(conversation->inflated, octets, check_octets, conversation);
 }
 
 static void end_response(struct fuzz_conversation *conversation)
@@ -151,6 +176,8 @@ static void end_response(struct fuzz_conversation *conversation)
     if (had_content && conversation->content == FUZZ_CONTENT_ECHO)
         REQUIRE(conversation->request->is_whole &&
                 conversation->content_at == conversation->request->body.len);
+    if (had_content && conversation->inflated != NULL)
+        REQUIRE(fuzz_inflated_is_whole(conversation->inflated));
     conversation->answered++;
     conversation->interim_seen = false;
     conversation->is_over = response->says_close;
@@ -169,6 +196,7 @@ void fuzz_conversation_begin(struct fuzz_conversation *conversation,
     conversation->is_over = conversation->is_closed = conversation->was_cut = false;
     conversation->has_no_end = conversation->is_ending = conversation->interim_seen = false;
     conversation->request = NULL;
+    fuzz_inflated_end(&conversation->inflated);
     conversation->received = 0;
     conversation->transcript = transcript;
     if (transcript != NULL) {

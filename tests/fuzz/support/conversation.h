@@ -6,7 +6,8 @@
  * is left to the target, which asks how the conversation ended.
  *
  * On request it keeps a transcript: the responses without what may differ between two runs or two
- * ways of cutting the same octets - Date, interim responses, and the chunks that content came in.
+ * ways of cutting the same octets - Date, interim responses, the chunks that content came in, and how it
+ * was compressed.
  */
 #ifndef FUZZ_CONVERSATION_H
 #define FUZZ_CONVERSATION_H
@@ -36,6 +37,8 @@ struct fuzz_transcript {
     char octets[512 * 1024];
 };
 
+struct fuzz_inflated;
+
 struct fuzz_conversation {
     struct fuzz_requests requests;
     struct fuzz_response response;
@@ -52,6 +55,7 @@ struct fuzz_conversation {
     uint64_t content_length; /* as X-Length has it; the most there can be without that */
     bool has_length;
     uint64_t content_at;
+    struct fuzz_inflated *inflated;     /* its content comes in gzip; NULL: as it is */
     uint64_t received;                  /* octets in all */
     struct fuzz_transcript *transcript; /* NULL: none is kept */
 };
