@@ -19,6 +19,7 @@ rv_error rv_begin(rv_talk *talk, int status)
     if (status < 200 || status > 999)
         return RV_EINVAL;
     talk->status = status;
+    talk->written = 0; /* of what was collected before, and given up */
     talk->afters_run = false;
     talk->response = RV_RESPONSE_BEGUN;
     return 0;

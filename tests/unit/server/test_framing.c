@@ -180,6 +180,32 @@ static void a_failure_after_writes_is_still_a_500(void **state)
     }
 }
 
+/* A page in pieces, with a length. */
+static int stream_problem(rv_talk *talk, int status, const char *detail, void *ctx)
+{
+    (void)detail;
+    (void)ctx;
+    rv_set_header(talk, "Content-Length", "5");
+    rv_begin(talk, status);
+    results[0] = rv_write(talk, RV_LIT("oh "));
+    results[1] = rv_write(talk, RV_LIT("no"));
+    return rv_end(talk);
+}
+
+static void the_500_may_be_written_as_well(void **state)
+{
+    (void)state;
+    everywhere(write_then_fail, NULL);
+    app_with((rv_app_options){.framing = RV_FRAMING_BUFFERED, .on_problem = stream_problem});
+    for (unsigned i = 0; i < 2; i++) {
+        get(places[i]);
+        expect_answer(500, "oh no");
+        expect_field("Content-Length", "5");
+        assert_int_equal(results[0], 0);
+        assert_int_equal(results[1], 0);
+    }
+}
+
 static int write_short(rv_talk *talk, void *ctx)
 {
     static char seven[] = "7";
@@ -424,6 +450,7 @@ int main(void)
         TEST(nothing_written_is_nothing_long),
         TEST(beyond_the_bound_it_goes_on_in_chunks),
         TEST(a_failure_after_writes_is_still_a_500),
+        TEST(the_500_may_be_written_as_well),
         TEST(a_promise_that_is_not_kept_is_a_500_too),
         TEST(trailers_make_it_chunked),
         TEST(borrowed_octets_are_copied_and_released),
