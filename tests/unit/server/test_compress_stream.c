@@ -7,6 +7,7 @@
 #include "support/compressed.h"
 #include "support/tested.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,9 +54,12 @@ static int set_up(void **state)
 
 /* ---- streamed ---------------------------------------------------------------------------------------------- */
 
+static pthread_t writer; /* the thread that has streamed the page */
+
 /* The page in pieces of this size. */
 static int stream_page(rv_talk *talk, void *ctx)
 {
+    writer = pthread_self();
     size_t step = ctx == NULL ? 1000 : *(const size_t *)ctx;
     rv_set_header(talk, "Content-Type", "text/html");
     rv_begin(talk, 200);
@@ -76,6 +80,7 @@ static void a_streamed_response_is_compressed_in_chunks(void **state)
         expect_decoded(names[i % 3], page);
         expect_varies();
         assert_true(last_answer()->chunked);
+        assert_int_equal(pthread_equal(writer, pthread_self()) != 0, i < 3);
         expect_field("Content-Length", NULL);
         expect_open();
     }
