@@ -345,10 +345,10 @@ RV_API rv_bytes rv_param(rv_talk *talk, const char *name);
 RV_API bool rv_param_at(rv_talk *talk, size_t index, rv_bytes *name, rv_bytes *value);
 
 /*
- * 0: the request has no form, or one that can be used. A form with an escape that is none (RV_EPROTO), or
- * with more than form_fields_max pairs (RV_ELIMIT), has no parameters at all, since a part of what its
- * sender has filled in is not what he meant. A handler that returns this error leaves it to the library: the client
- * gets a 400 or 413 that says why. RV_ENOMEM: memory is short.
+ * 0: the request has no form, or one that can be used. A form with an escape that is none or under a
+ * Content-Encoding (RV_EPROTO), or with more than form_fields_max pairs (RV_ELIMIT), has no parameters at all,
+ * since a part of what its sender has filled in is not what he meant. A handler that returns this error
+ * leaves it to the library: the client gets a 400, 415 or 413 that says why. RV_ENOMEM: memory is short.
  */
 RV_API rv_error rv_form_check(rv_talk *talk);
 

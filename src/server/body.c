@@ -29,6 +29,16 @@ int rv_body_prepare(struct rv_talk *talk)
     return 0;
 }
 
+bool rv_body_is_coded(const struct rv_talk *talk)
+{
+    rv_bytes name, value;
+    for (size_t i = 0; rv_header_at(talk, i, &name, &value); i++)
+        if (rv_bytes_equal_nocase(name, RV_LIT("content-encoding")) && value.len > 0 &&
+            !rv_bytes_equal_nocase(value, RV_LIT("identity")))
+            return true;
+    return false;
+}
+
 bool rv_body_is_too_slow(struct rv_talk *talk, uint64_t now_ms)
 {
     const rv_limits *limits = &talk->worker->server->options.limits;

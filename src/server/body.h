@@ -17,6 +17,10 @@ static inline bool rv_body_is_whole(const struct rv_talk *talk)
            talk->route->options.run == RV_ON_POOL;
 }
 
+/* There is a coding on it: as a form it cannot be read, and as a file nobody could know of it. */
+bool rv_body_is_coded(const struct rv_talk *talk);
+#define RV_BODY_CODED "A body with a Content-Encoding cannot be taken."
+
 /* A run of content; `last`: of the body. To the handler, or behind what is there of a whole body, whose
    handler runs when it is complete. Dropped when the talk is answered. */
 void rv_body_take(struct rv_talk *talk, rv_bytes run, bool last);

@@ -5,6 +5,7 @@
 #include "server/form_parts.h"
 
 #include "http/multipart.h"
+#include "server/body.h"
 
 #define PART_HEAD_BYTES_MAX 4096
 
@@ -15,12 +16,12 @@ struct reading {
     char heads[RV_MULTIPART_MEMORY(PART_HEAD_BYTES_MAX)];
 };
 
-static void refuse(struct rv_form_parts *form, const struct rv_multipart *multipart)
+static void refuse(struct rv_form_parts *form, int status, const char *reason)
 {
     form->count = 0;
-    form->status = multipart->status;
-    form->reason = multipart->reason;
-    form->error = multipart->status == 413 ? RV_ELIMIT : RV_EPROTO;
+    form->status = status;
+    form->reason = reason;
+    form->error = status == 413 ? RV_ELIMIT : RV_EPROTO;
 }
 
 static bool begin(struct rv_talk *talk, struct reading *reading)
@@ -101,8 +102,10 @@ const struct rv_form_parts *rv_form_parts_of(struct rv_talk *talk)
     if (form == NULL || reading == NULL)
         return &no_memory;
     *form = (struct rv_form_parts){0};
-    if (!count_parts(talk, reading, &form->count)) {
-        refuse(form, &reading->multipart);
+    if (rv_body_is_coded(talk)) {
+        refuse(form, 415, RV_BODY_CODED);
+    } else if (!count_parts(talk, reading, &form->count)) {
+        refuse(form, reading->multipart.status, reading->multipart.reason);
     } else if (form->count > 0) {
         form->parts = rv_arena_alloc(&talk->arena, form->count * sizeof *form->parts);
         if (form->parts == NULL || !take_parts(talk, reading, form))

@@ -6,6 +6,7 @@
 #include "http/date.h"
 #include "http/form.h"
 #include "http/uri.h"
+#include "server/body.h"
 #include "server/form_parts.h"
 #include "server/tell.h"
 
@@ -40,6 +41,12 @@ static size_t count_form(const struct rv_talk *talk, struct rv_param_table *tabl
     rv_bytes name, value;
     enum rv_form_result result;
     size_t count = 0;
+    if (rv_body_is_coded(talk)) {
+        table->form_status = 415;
+        table->form_reason = RV_BODY_CODED;
+        table->form_error = RV_EPROTO;
+        return 0;
+    }
     begin_form(talk, &form);
     while ((result = rv_form_next(&form, &name, &value)) == RV_FORM_PAIR)
         count++;

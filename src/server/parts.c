@@ -263,23 +263,10 @@ static rv_error may_begin(const struct rv_talk *talk, const rv_parts *acceptor)
     return can ? 0 : RV_EINVAL;
 }
 
-/* True: a coding is on the body. As a form it cannot be read, and as a file nobody could know of it. */
-static bool is_coded(const struct rv_talk *talk)
-{
-    rv_bytes name, value;
-    for (size_t i = 0; rv_header_at(talk, i, &name, &value); i++)
-        if (rv_bytes_equal_nocase(name, RV_LIT("content-encoding")) && value.len > 0 &&
-            !rv_bytes_equal_nocase(value, RV_LIT("identity")))
-            return true;
-    return false;
-}
-
 static int refuse_coding(struct rv_talk *talk)
 {
     rv_error error = rv_set_header(talk, "Accept-Encoding", "identity"); /* RFC 9110 15.5.16 */
-    return error != 0 ? error
-                      : rv_refuse_bad_input(talk, 415, READING_A_FORM,
-                                            "A body with a Content-Encoding cannot be taken.");
+    return error != 0 ? error : rv_refuse_bad_input(talk, 415, READING_A_FORM, RV_BODY_CODED);
 }
 
 static int begin(struct rv_talk *talk, struct rv_parts_reader *reader)
@@ -296,7 +283,7 @@ int rv_on_parts(rv_talk *talk, const rv_parts *acceptor, void *ctx)
     rv_error error = may_begin(talk, acceptor);
     if (error != 0)
         return error;
-    if (is_coded(talk))
+    if (rv_body_is_coded(talk))
         return refuse_coding(talk);
     struct rv_parts_reader *reader = reader_new(talk, acceptor, ctx, false);
     if (reader == NULL)
@@ -319,7 +306,7 @@ int rv_parts_take_body(struct rv_talk *talk, const rv_parts *acceptor, void *ctx
     rv_error error = may_begin(talk, acceptor);
     if (error != 0)
         return error;
-    if (is_coded(talk))
+    if (rv_body_is_coded(talk))
         return refuse_coding(talk);
     struct rv_parts_reader *reader = reader_new(talk, acceptor, ctx, true);
     return reader == NULL ? RV_ENOMEM : begin(talk, reader);

@@ -70,6 +70,16 @@ static void the_query_comes_before_the_form(void **state)
     expect_answer(200, "0 Eve some: who()=A+%41 file(f.txt)=\r\n--x\r\n who()=");
 }
 
+static void a_form_under_a_coding_has_no_parts(void **state)
+{
+    (void)state;
+    request("POST", "/",
+            "Content-Type: multipart/form-data; boundary=xy\r\nContent-Encoding: br\r\n"
+            "Content-Length: 6\r\n");
+    say("--xy--");
+    expect_answer(200, "-14  none:");
+}
+
 static void a_form_that_is_cut_short_has_no_parts(void **state)
 {
     (void)state;
@@ -103,6 +113,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         FACT(fields_are_parameters_and_files_are_parts),
         FACT(the_query_comes_before_the_form),
+        FACT(a_form_under_a_coding_has_no_parts),
         FACT(a_form_that_is_cut_short_has_no_parts),
         FACT(a_form_with_too_many_parts_has_none),
         FACT(what_is_no_form_has_no_parts),

@@ -170,6 +170,18 @@ static void a_malformed_form_is_a_400_when_it_is_left_to_the_library(void **stat
     expect_answer(200, "q=1\na=1\n");
 }
 
+static void a_form_under_a_coding_is_a_415(void **state)
+{
+    (void)state;
+    route("POST /", need_form, NULL);
+    post("/?q=1", FORM "Content-Encoding: gzip\r\n", "a=1");
+    expect_status(415);
+    expect_bad_input(415, "while reading a form",
+                     "A body with a Content-Encoding cannot be taken.");
+    post("/?q=1", FORM "Content-Encoding: Identity\r\n", "a=1");
+    expect_answer(200, "q=1\na=1\n");
+}
+
 static void a_malformed_form_has_no_parameters(void **state)
 {
     (void)state;
@@ -354,6 +366,7 @@ int main(void)
         FACT(they_are_there_for_a_talk_that_was_kept),
         FACT(a_form_is_there_when_a_callback_has_looked_before),
         FACT(a_malformed_form_is_a_400_when_it_is_left_to_the_library),
+        FACT(a_form_under_a_coding_is_a_415),
         FACT(a_malformed_form_has_no_parameters),
         FACT(a_form_of_too_many_fields_is_a_413),
         FACT(another_failure_is_still_a_500),
