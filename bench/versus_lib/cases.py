@@ -31,9 +31,9 @@ class Case:
     client_cpus: str = "1"
     client_threads: int = 1
     length_factor: int = 1  # runs are so many times --seconds
-    # Servers compared by CPU time: load (per request), big (per GB); workers: rivulet alone, with
-    # one and with two; sessions: rivulet alone, without and with them; idle: by memory. Clients compared by CPU time: client (per request), bulk
-    # (per GB); storm: by the times that requests took.
+    # Servers compared by CPU time: load (per request), big (per GB); rivulet alone: workers (one and
+    # two), sessions (without and with them), routes (one and 1000); idle: by memory. Clients compared
+    # by CPU time: client (per request), bulk (per GB); storm: by the times that requests took.
     kind: str = "load"
     servers: tuple = ()  # that take turns, empty: all; or the one that all clients ask
     clients: tuple = ("wrk",)  # that take turns, empty: all; or the one that asks all servers
@@ -74,6 +74,8 @@ CASES = [
          content_bytes=20_000, gzip=True, servers=("rivulet", "nginx", "h2o")),
     Case("sessions", "sessions", "64 keep-alive connections, half of them with a session", 64,
          kind="sessions", clients=("rivulet-bench",)),
+    Case("routes", "routes", "GET /ok over 64 keep-alive connections, one route or 1 000", 64,
+         kind="routes"),
     Case("client", "P6", "clients with 64 connections, against the floor", 64,
          kind="client", servers=("floor",), clients=()),
     Case("client-many", "P6", "clients with 1 000 connections, against the floor", 1000,
@@ -119,6 +121,7 @@ FIGURES = {
     "load": OF_SERVERS,
     "workers": OF_SERVERS,
     "sessions": OF_SERVERS,
+    "routes": OF_SERVERS,
     "idle": ("rss_bytes_per_connection", "anonymous_bytes_per_connection"),
     "big": ("server_cpu_seconds_per_gigabyte", "client_cpu_seconds_per_gigabyte",
             "gigabytes_per_second", "server_cores", "rss_bytes"),

@@ -137,6 +137,9 @@ class Rivulet(Server):
     def counting_visits(self, has_sessions):
         return Visits(self.workspace, self.program, has_sessions)
 
+    def with_routes(self, count):
+        return Routes(self.workspace, self.program, count)
+
     def prepare(self):
         if not self.program.exists():
             raise Unavailable(f"{os.path.relpath(self.program)} is not built")
@@ -161,10 +164,11 @@ class Rivulet(Server):
         return first_version([str(self.program), "--version"])
 
 
-class Page(Server):
-    """A program of bench/peers/ on rivulet's library, that answers with a page and compresses it."""
+class OnLibrary(Server):
+    """A program of bench/peers/ on rivulet's library."""
 
     name = "rivulet"
+    source = ""  # without its .c
 
     def __init__(self, workspace, rivulet_program):
         super().__init__(workspace)
@@ -173,40 +177,58 @@ class Page(Server):
     def prepare(self):
         if not self.library.exists():
             raise Unavailable(f"{os.path.relpath(self.library)} is not built")
-        compile_c(BENCH / "peers/page.c", self.workspace / "page", f"-I{PROJECT / 'include'}",
-                  str(self.library), f"-Wl,-rpath,{self.library.parent.resolve()}")
+        compile_c(BENCH / f"peers/{self.source}.c", self.workspace / self.source,
+                  f"-I{PROJECT / 'include'}", str(self.library),
+                  f"-Wl,-rpath,{self.library.parent.resolve()}")
+
+    def arguments(self):
+        return []
+
+    def command(self, port, variant, case, response_bytes):
+        return [str(self.workspace / self.source), str(port), *self.arguments()]
+
+    def version(self):
+        return "of this checkout"
+
+
+class Page(OnLibrary):
+    """Answers with a page and compresses it."""
+
+    source = "page"
 
     def path(self, case):
         return PAGE
 
-    def command(self, port, variant, case, response_bytes):
-        return [str(self.workspace / "page"), str(port), str(self.make_page())]
-
-    def version(self):
-        return "of this checkout"
+    def arguments(self):
+        return [str(self.make_page())]
 
 
-class Visits(Server):
-    """A program of bench/peers/ on rivulet's library, with sessions and without."""
+class Visits(OnLibrary):
+    """With sessions and without."""
+
+    source = "visits"
 
     def __init__(self, workspace, rivulet_program, has_sessions):
-        super().__init__(workspace)
-        self.library = Path(rivulet_program).parent / "librivulet.so"
+        super().__init__(workspace, rivulet_program)
         self.has_sessions = has_sessions
         self.name = "with sessions" if has_sessions else "without"
 
-    def prepare(self):
-        if not self.library.exists():
-            raise Unavailable(f"{os.path.relpath(self.library)} is not built")
-        compile_c(BENCH / "peers/visits.c", self.workspace / "visits", f"-I{PROJECT / 'include'}",
-                  str(self.library), f"-Wl,-rpath,{self.library.parent.resolve()}")
+    def arguments(self):
+        return ["--sessions"] if self.has_sessions else []
 
-    def command(self, port, variant, case, response_bytes):
-        return [str(self.workspace / "visits"), str(port),
-                *(["--sessions"] if self.has_sessions else [])]
 
-    def version(self):
-        return "of this checkout"
+class Routes(OnLibrary):
+    """With as many routes as it is told."""
+
+    source = "routes"
+
+    def __init__(self, workspace, rivulet_program, count):
+        super().__init__(workspace, rivulet_program)
+        self.count = count
+        self.name = f"{count} route{'s' if count > 1 else ''}"
+
+    def arguments(self):
+        return [str(self.count)]
 
 
 class Nginx(Server):

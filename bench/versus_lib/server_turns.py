@@ -25,6 +25,9 @@ def contestants(bench, case):
     if case.kind == "sessions":
         return [server.counting_visits(has_sessions) for server in bench.servers
                 if server.name == "rivulet" for has_sessions in (False, True)]
+    if case.kind == "routes":
+        return [server.with_routes(count) for server in bench.servers
+                if server.name == "rivulet" for count in (1, 1000)]
     if case.gzip:
         return [server.answering_with_a_page() if server.name == "rivulet" else server
                 for server in bench.servers if server.name in case.servers]
@@ -91,7 +94,7 @@ def run_load(bench, case, result):
     running, visitors = {}, {}
     client = bench.client(case.clients[0])
     try:
-        if case.kind not in ("big", "sessions") and not case.gzip:
+        if case.kind not in ("big", "sessions", "routes") and not case.gzip:
             result.response_bytes = rivulet_response_bytes(bench, case)
         servers = contestants(bench, case)
         for server in servers:

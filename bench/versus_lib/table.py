@@ -56,12 +56,14 @@ def reference_of(case):
     """The server that all others are divided by: the floor knows neither TLS nor files nor gzip."""
     if case.kind == "sessions":
         return "without"
+    if case.kind == "routes":
+        return "1 route"
     return "nginx" if case.tls or case.streams or case.files or case.gzip else "floor"
 
 
 def load_lines(result):
     reference = reference_of(result.case)
-    heading = "rivulet" if result.case.kind == "sessions" else "server"
+    heading = "rivulet" if result.case.kind in ("sessions", "routes") else "server"
     lines = [[heading, "CPU µs/request", "min … max", f"× {reference}", "requests/s", "RSS",
               "server core"]]
     floor = result.row(reference)
@@ -182,8 +184,9 @@ def storm_lines(result):
     return lines
 
 
-LINES = {"load": load_lines, "sessions": load_lines, "workers": workers_lines, "idle": idle_lines, "big": big_lines,
-         "client": client_lines, "bulk": bulk_lines, "storm": storm_lines}
+LINES = {"load": load_lines, "sessions": load_lines, "routes": load_lines,
+         "workers": workers_lines, "idle": idle_lines, "big": big_lines, "client": client_lines,
+         "bulk": bulk_lines, "storm": storm_lines}
 
 
 # ---- below the table -----------------------------------------------------------------------------

@@ -17,6 +17,7 @@ CLOSE_RATIO_MAX = 0.95
 BIG_RATIO_MAX = 1.00
 FILE_RATIO_MAX = 1.00
 SESSIONS_RATIO_MAX = 1.15
+ROUTES_RATIO_MAX = 1.05
 TLS_RATIO_MAX = 1.00
 HTTP2_IDLE_BYTES_MAX = 16_384
 HTTP2_TLS_IDLE_BYTES_MAX = 36_864
@@ -151,6 +152,15 @@ def judge_sessions(result):
              f"{ratio:.3f} × the same without sessions, to be at most {SESSIONS_RATIO_MAX:.2f}")]
 
 
+def judge_routes(result):
+    many, one = row_with_result(result, "1000 routes"), row_with_result(result, "1 route")
+    ratio = many.ratio_to(one)
+    if ratio is None:
+        raise NotJudged("no round in common")
+    return [(ratio <= ROUTES_RATIO_MAX,
+             f"{ratio:.3f} × one route's, to be at most {ROUTES_RATIO_MAX:.2f}")]
+
+
 def judge_tls_keepalive(result):
     return [at_most_times(result, name, TLS_RATIO_MAX) for name in ("nginx", "h2o")]
 
@@ -225,6 +235,7 @@ RULES = {
     "file-100m": judge_big,
     "gzip": judge_file,
     "sessions": judge_sessions,
+    "routes": judge_routes,
     "client": judge_client,
     "client-many": judge_client,
     "client-100k": judge_bulk,
