@@ -1167,6 +1167,9 @@ typedef struct rv_tls_options {
     const char *groups;        /* of the key exchange; NULL: "X25519:P-256:P-384" */
     rv_tls_client_mode client;
     const char *client_ca_file; /* PEM: who may vouch for clients; needed when they are asked */
+    /* How far above a client's certificate that may be: 1: it has signed it itself, 2: with one authority
+       between them. 0: 100. */
+    unsigned client_depth_max;
     /* How long a ticket key seals session tickets; it opens them for as long again. All workers share
        it, and it never leaves the process. 0: 3600000, an hour; RV_NO_LIMIT: no tickets. */
     uint64_t ticket_key_ms;

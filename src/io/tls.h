@@ -35,7 +35,8 @@ struct rv_tls_settings {
     char *ciphers;                  /* owned, as the next three; of TLS 1.2; NULL: the default */
     char *cipher_suites;            /* of TLS 1.3 */
     char *groups;                   /* of the key exchange */
-    struct rv_buffer *client_ca;    /* PEM: who may vouch for clients */
+    struct rv_buffer *client_ca;    /* PEM: who may vouch for clients ... */
+    unsigned client_depth_max;      /* ... and how far above them; 0: OpenSSL's limit */
     const char
         *protocols;  /* spoken here (ALPN, RFC 7301), the best first, each behind its length in an
                               octet; static */

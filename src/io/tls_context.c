@@ -112,6 +112,8 @@ static rv_error set_clients(SSL_CTX *server, const struct rv_tls_settings *setti
         return 0;
     int mode = SSL_VERIFY_PEER | (settings->require_client ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0);
     SSL_CTX_set_verify(server, mode, NULL);
+    if (settings->client_depth_max > 0) /* OpenSSL counts what lies between */
+        SSL_CTX_set_verify_depth(server, (int)settings->client_depth_max - 1);
     BIO *memory = BIO_new_mem_buf(settings->client_ca->ptr, (int)settings->client_ca->len);
     X509_STORE *store = SSL_CTX_get_cert_store(server);
     X509 *certificate;

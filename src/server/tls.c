@@ -16,6 +16,7 @@
 #if RV_TLS_BUILT
 
 #define TICKET_KEY_MS_DEFAULT 3600000
+#define CLIENT_DEPTH_MAX 100 /* as OpenSSL has it */
 
 /* ---- configuring --------------------------------------------------------------------------------------- */
 
@@ -95,6 +96,8 @@ static const char *fault_of(const rv_tls_options *options)
     if (options->client != RV_TLS_CLIENT_ANY && options->client_ca_file == NULL)
         return "clients are asked for certificates, and client_ca_file does not say who may vouch "
                "for them";
+    if (options->client_depth_max > CLIENT_DEPTH_MAX)
+        return "client_depth_max is above 100";
     return options->hsts == NULL ? NULL : rv_https_policy_fault(options->hsts);
 }
 
@@ -117,6 +120,7 @@ static rv_error set_client(struct rv_tls_settings *settings, const rv_tls_option
     settings->client_ca = NULL;
     settings->ask_client = options->client != RV_TLS_CLIENT_ANY;
     settings->require_client = options->client == RV_TLS_CLIENT_REQUIRED;
+    settings->client_depth_max = options->client_depth_max;
     return settings->ask_client ? rv_tls_read_client_ca(settings, options->client_ca_file, why) : 0;
 }
 

@@ -622,6 +622,46 @@ static void a_client_may_identify_itself(void **state)
     assert_non_null(strstr(tls_failure(), "unknown ca"));
 }
 
+/* "low" is vouched for by "middle", which "top" vouches for. */
+static void serve_a_chain(unsigned depth_max)
+{
+    make_certificate("top", (struct wanted_certificate){.name = "top", .is_ca = true});
+    make_certificate("middle",
+                     (struct wanted_certificate){.name = "middle", .from = "top", .is_ca = true});
+    make_certificate("low", (struct wanted_certificate){.name = "low", .from = "middle"});
+    concatenate("low.pem", "low.crt", "middle.crt");
+    serve_self_signed((rv_tls_options){.client = RV_TLS_CLIENT_REQUIRED,
+                                       .client_ca_file = made("top.crt"),
+                                       .client_depth_max = depth_max});
+    SSL_CTX *context = tls_client()->context;
+    assert_int_equal(SSL_CTX_use_certificate_chain_file(context, made("low.pem")), 1);
+    assert_int_equal(SSL_CTX_use_PrivateKey_file(context, made("low.key"), SSL_FILETYPE_PEM), 1);
+}
+
+static void a_client_may_be_as_far_below_as_is_allowed(void **state)
+{
+    (void)state;
+    serve_a_chain(2);
+    expect_info("TLSv1.3||CN=low|new");
+}
+
+static void a_client_too_far_below_is_refused(void **state)
+{
+    (void)state;
+    serve_a_chain(1);
+    tls_shake();
+    assert_non_null(tls_failure());
+    assert_int_equal(COUNTER(tls_handshakes_failed), 1);
+    expect_closed();
+}
+
+static void a_depth_that_cannot_be_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(rv_tls_set(tested, &(rv_tls_options){.client_depth_max = 101}), RV_EINVAL);
+    assert_non_null(strstr(rv_server_error_text(tested), "client_depth_max is above 100"));
+}
+
 static void a_resumed_client_is_who_it_was(void **state)
 {
     (void)state;
@@ -671,6 +711,9 @@ int main(void)
         TEST(a_client_can_be_required_to_identify_itself),
         TEST(a_client_without_the_required_certificate_is_refused),
         TEST(a_client_may_identify_itself),
+        TEST(a_client_may_be_as_far_below_as_is_allowed),
+        TEST(a_client_too_far_below_is_refused),
+        TEST(a_depth_that_cannot_be_is_named),
         TEST(a_resumed_client_is_who_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
