@@ -117,7 +117,7 @@ static void expect_nothing_left(int status, rv_error reason)
 
 static void put(const char *path, const char *fields, const char *body)
 {
-    char all[256];
+    char all[512];
     snprintf(all, sizeof all, "%sContent-Length: %zu\r\n", fields, strlen(body));
     request("PUT", path, all);
     say(body);
