@@ -9,7 +9,7 @@ import tempfile
 import pytest
 
 from support.browser import needs_browser
-from support.processes import Watched, descriptors
+from support.processes import Watched, sockets
 from support.server import program, sanitizer_environment
 from support.waiting import wait_until
 
@@ -129,9 +129,9 @@ def test_a_folder_is_browsed(browser, application, way):
 
 @WAYS
 def test_two_users_chat_and_one_leaves(browser, application, way):
-    before = descriptors(application.server.pid)
+    before = sockets(application.server.pid)
     browser.play("chat", application.url(way))
-    wait_until(lambda: descriptors(application.server.pid) <= before, what="closed descriptors")
+    wait_until(lambda: sockets(application.server.pid) <= before, what="closed connections")
 
 
 @WAYS

@@ -17,6 +17,7 @@ import time
 
 import pytest
 
+from support import leftovers
 from support.client import Client, ask_once, get, post
 from support.processes import cpu_s, descriptors, resident_bytes
 from support.waiting import wait_until
@@ -54,15 +55,8 @@ def neighbour(port):
     assert waits and max(waits) < NEIGHBOUR_MAX_S, f"the neighbour waited {max(waits)} s"
 
 
-@contextlib.contextmanager
 def nothing_left_behind(server):
-    """Descriptors are back where they were, and it still serves."""
-    ask_once(server.port, OK)
-    wait_until(lambda: descriptors(server.pid) < 60, what="a quiet server")
-    before = descriptors(server.pid)
-    yield
-    assert ask_once(server.port, OK).body == b"Ok"
-    wait_until(lambda: descriptors(server.pid) <= before, 40, "closed descriptors")
+    return leftovers.nothing_left_behind(server, lambda: ask_once(server.port, OK).body == b"Ok")
 
 
 def send_and_leave(port, octets, leave):

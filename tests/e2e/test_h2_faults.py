@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from support import h2_frames as h2
+from support import h2_frames as h2, leftovers
 from support.h2_client import H2Client, ask_once
-from support.processes import descriptors, resident_bytes
+from support.processes import resident_bytes
 from support.waiting import wait_until
 
 MIB = 1 << 20
@@ -22,14 +22,9 @@ def target(module_servers):
     return module_servers.wire(workers=2, tls=True)
 
 
-@contextlib.contextmanager
 def nothing_left_behind(server):
-    ask_once(server.ports[0])
-    wait_until(lambda: descriptors(server.pid) < 60, what="a quiet server")
-    before = descriptors(server.pid)
-    yield
-    assert ask_once(server.ports[0]).body == b"Hello, world\r\n"
-    wait_until(lambda: descriptors(server.pid) <= before, 40, "closed descriptors")
+    return leftovers.nothing_left_behind(
+        server, lambda: ask_once(server.ports[0]).body == b"Hello, world\r\n")
 
 
 def say(client, octets):
