@@ -24,6 +24,7 @@ async function browse(page, path, seen) {
             await browse(page, path + name, seen);
             await follow(page, path === "" ? "/" : `${path.split("/").at(-2)}/`);
         } else {
+            await page.waitForURL((now) => now.href !== here); // ... is loaded: a text is shown as it comes
             seen[path + name] = await page.locator("body").innerText();
             await page.goBack();
         }
