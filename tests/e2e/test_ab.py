@@ -15,7 +15,8 @@ from support.scripted import Scripted, answer, refusing
 from support.server import program, sanitizer_environment
 from support.waiting import wait_until
 
-pytestmark = [pytest.mark.skipif(not apachebench.installed(), reason="no ab here"),
+pytestmark = [pytest.mark.alone,
+              pytest.mark.skipif(not apachebench.installed(), reason="no ab here"),
               pytest.mark.timeout(120)]
 
 BODY = b"hello\n" * 100

@@ -17,7 +17,7 @@ from support import apachebench
 from support.scripted import Scripted, answer, answering, head, refusing
 from support.server import sanitizer_environment
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
 
 KEPT = "Connection: keep-alive\r\n"
 

@@ -20,6 +20,8 @@ from support.recording import Recorder
 from support.scripted import refusing
 from support.server import ROOT, program, sanitizer_environment
 
+pytestmark = pytest.mark.alone
+
 
 def bench(*words, **options):
     return rivulet("bench", *words, **options)

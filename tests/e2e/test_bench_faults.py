@@ -23,6 +23,8 @@ from support.scripted import Scripted, answer, answering, head, refusing
 from support.server import ROOT, sanitizer_environment
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 OK, USAGE, NO_START, INVALID, INTERRUPTED = 0, 1, 2, 3, 130
 
 

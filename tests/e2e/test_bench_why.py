@@ -16,6 +16,8 @@ from support.command import TIMEOUT_S, rivulet
 from support.scripted import refusing
 from support.server import ROOT, program
 
+pytestmark = pytest.mark.alone
+
 CAUSE = ["env", f"PYTHONPATH={ROOT / 'tests'}", sys.executable, "-m", "support.cause"]
 
 # A network of one's own: nobody else's counters, and limits that may be set. Not everywhere allowed.

@@ -22,6 +22,8 @@ from support.client import Client, ask_once, get, post
 from support.processes import cpu_s, descriptors, resident_bytes
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 OK = get("/ok")
 MIB = 1 << 20
 NEIGHBOUR_MAX_S = 3.0

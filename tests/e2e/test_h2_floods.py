@@ -19,6 +19,8 @@ from support.h2_client import H2Client, ask_once
 from support.processes import cpu_s, resident_bytes
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 MIB = 1 << 20
 NEIGHBOUR_MAX_S = 3.0
 FLOOD_OCTETS_MAX = 64 * MIB

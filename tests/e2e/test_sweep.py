@@ -19,6 +19,8 @@ from support.command import rivulet
 from support.server import REPORTS, ROOT, program, sanitizer_environment
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 SMALL = ("-n", "60", "--clients", "2,3", "--sizes", "10,1k", "--size-clients", "4")
 SCHEMA = json.loads((ROOT / "docs" / "sweep.schema.json").read_text(encoding="utf-8"))
 HEADER = ["Completed", "Failed", "req/sec", "msec/req", "KB/sec"]

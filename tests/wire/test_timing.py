@@ -19,6 +19,8 @@ from support.client import GET, Client, ask_once, get, post, pour_in
 from support.processes import descriptors, resident_bytes, sockets, threads
 from support.waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 LATE_S = 3.0  # how much later than a deadline is still in time on a busy machine
 MIB = 1 << 20
 
