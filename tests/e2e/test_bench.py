@@ -575,7 +575,7 @@ def read_terminal(descriptor):
 @pytest.mark.parametrize("words, shown", [([], True), (["-q"], False)])
 def test_a_terminal_gets_a_line_that_is_gone_at_the_end(recorder, words, shown):
     ours, its = pty.openpty()
-    process = start("-t", "1700ms", "-c", 1, "--think", "10ms", *words, recorder.url(),
+    process = start("-t", "3200ms", "-c", 1, "--think", "10ms", *words, recorder.url(),
                     stdout=subprocess.DEVNULL, stderr=its)
     os.close(its)
     text = read_terminal(ours)
@@ -585,7 +585,7 @@ def test_a_terminal_gets_a_line_that_is_gone_at_the_end(recorder, words, shown):
         assert text == ""
         return
     lines = re.findall(r"\r([^\r]*?/s  0 failed  p99 [^\r]*? left)\033\[K", text)
-    assert len(lines) >= 2
+    assert len(lines) >= 2  # of six: the machine may be busy
     assert text.endswith("\r\033[K")
 
 
